@@ -173,9 +173,9 @@ def _of_option(line: CommandLine, names: Names, ask: Ask) -> Iterable[str]:
 
 
 def _of_place(line: CommandLine, names: Names, ask: Ask) -> list[str]:
-    place = len(line.before)
+    position = len(line.before)
     if line.program == "saltern":
-        words = names["commands"] if place == 0 else _VERBS.get(line.before[0], ()) if place == 1 else ()
+        words = names["commands"] if position == 0 else _VERBS.get(line.before[0], ()) if position == 1 else ()
         return _fitting(words, line.word)
     if line.program == "salt-run":
         return _of_runner(line.before, line.word, names)
@@ -183,7 +183,7 @@ def _of_place(line: CommandLine, names: Names, ask: Ask) -> list[str]:
         return _of_call(line.before, line.word, names)
     if line.program not in ("salt", "salt-cp"):
         return []
-    if place == 0:
+    if position == 0:
         if line.options & _NOT_IDS:
             return []
         if line.options & {"-N", "--nodegroup"}:
@@ -214,9 +214,9 @@ def _fitting(found: Iterable[str], word: str) -> list[str]:
 
 def _in_list(found: Iterable[str], word: str) -> list[str]:
     """Return the completions of ``word`` if its last name, after the last comma, is one of ``found``."""
-    said, comma, last = word.rpartition(",")
-    named = set(said.split(","))
-    return [f"{said}{comma}{name}" for name in _fitting(found, last) if name not in named]
+    listed, comma, last = word.rpartition(",")
+    named = set(listed.split(","))
+    return [f"{listed}{comma}{name}" for name in _fitting(found, last) if name not in named]
 
 
 def _sls_names() -> list[str]:
@@ -267,13 +267,13 @@ def _started(words: Sequence[str]) -> int:
 
 def _ended(process: int, seconds: float) -> bool:
     """Return whether the process with this id ended within ``seconds``."""
-    watched = os.pidfd_open(process)
+    pidfd = os.pidfd_open(process)
     try:
         poll = select.poll()
-        poll.register(watched, select.POLLIN)
+        poll.register(pidfd, select.POLLIN)
         return bool(poll.poll(seconds * 1000))
     finally:
-        os.close(watched)
+        os.close(pidfd)
 
 
 def kept(about: str) -> Path:

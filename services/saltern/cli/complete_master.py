@@ -20,7 +20,7 @@ from statecore.host.content import atomic_file
 _PATIENCE = 3.0
 
 
-def asked(about: str, context: CommandContext) -> Mapping[str, list[str]]:
+def names_about(about: str, context: CommandContext) -> Mapping[str, list[str]]:
     """Return the names for completion from the master, as a map.
 
     For "keys" it maps a key state to minion ids. For "minions" it has the minions' ids, the node groups, and the state tree's
@@ -50,7 +50,7 @@ def write(path: Path, found: Mapping[str, object]) -> None:
 def main(argv: list[str]) -> int:
     """Write the cache file of completion. Return exit code 0, or 1 if the configuration or the file is unusable."""
     try:
-        write(Path(argv[1]), asked(argv[0], CommandContext()))
+        write(Path(argv[1]), names_about(argv[0], CommandContext()))
     except (ConfigError, OSError) as error:
         sys.stderr.write(f"{error}\n")
         return 1

@@ -181,8 +181,8 @@ def _salt_cp(flags: argparse.Namespace, context: CommandContext) -> int:
     results: dict[str, dict[str, Any]] = {}
     try:
         for item in brought:
-            for minion, said in _bring(item, (tgt, flags.tgt_type), send, compressed=not flags.plain).items():
-                results.setdefault(minion, {})[item.remote] = said
+            for minion, outcome in _bring(item, (tgt, flags.tgt_type), send, compressed=not flags.plain).items():
+                results.setdefault(minion, {})[item.remote] = outcome
     except (CommandError, ControlError, ControlTimeout, KeyboardInterrupt):
         if results:
             # Show which minions have which files by now.
@@ -192,7 +192,7 @@ def _salt_cp(flags: argparse.Namespace, context: CommandContext) -> int:
         printer.say(NO_MATCH)
         return Exit.OK if stock_codes() else Exit.NO_RETURN
     printer.show(results)
-    return Exit.OK if all(said is True for files in results.values() for said in files.values()) else Exit.GENERIC
+    return Exit.OK if all(outcome is True for files in results.values() for outcome in files.values()) else Exit.GENERIC
 
 
 def _bring(item: Item, target: tuple[Any, str], send: Any, *, compressed: bool) -> dict[str, object]:
@@ -200,18 +200,20 @@ def _bring(item: Item, target: tuple[Any, str], send: Any, *, compressed: bool) 
     if item.source is None:
         directory: dict[str, Any] = send(*target, {"dest": item.remote, "chunk": None})
         return directory
-    said: dict[str, Any] = {}
+    outcome: dict[str, Any] = {}
     for number, chunk in enumerate(chunks(item.source, compressed=compressed)):
         piece = {"dest": item.remote, "chunk": chunk, "append": number > 0, "compressed": compressed, "mode": item.mode}
         answers = send(*target, piece)
         # A minion that stopped answering has an incomplete file.
-        said |= {minion: _NO_RETURN for minion, before in said.items() if before is True and minion not in answers}
-        said |= answers
+        outcome |= {
+            minion: _NO_RETURN for minion, before in outcome.items() if before is True and minion not in answers
+        }
+        outcome |= answers
         taken = sorted(minion for minion, answer in answers.items() if answer is True)
         if not taken:
             break
         target = (taken, "list")
-    return said
+    return outcome
 
 
 def _send(

@@ -18,7 +18,7 @@ from saltern.kit.command.command_line import CommandError, CommandParser, Exit
 from saltern.kit.command.output.color import OFF, fit_for_terminal
 
 #: Seconds of one wait for an event. The value has no effect on the output.
-_TURN = 60.0
+_ONE_WAIT = 60.0
 
 _EPILOG = """\
 examples:
@@ -55,7 +55,7 @@ def _listen(flags: argparse.Namespace, context: CommandContext) -> int:
     left = flags.count
     try:
         while left:
-            event = bus.next(_TURN)
+            event = bus.next(_ONE_WAIT)
             if event is None or not _wanted(event[0], flags.words):
                 continue
             sys.stdout.write(f"{shown(*event, datetime.fromtimestamp(time.time()))}\n")

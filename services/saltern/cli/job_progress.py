@@ -41,7 +41,7 @@ class Part:
     of: int = 0
 
     @property
-    def said(self) -> str:
+    def shown_state(self) -> str:
         """Return the job's state on the minion as it is printed."""
         if self.state == "returned":
             return "failed" if self.failed else "returned"
@@ -57,16 +57,16 @@ class JobProgress:
     def update(self, status: JobStatus) -> list[str]:
         """Take the states in the master's answer to ``job_status``. Return the sorted ids of the minions whose state changed."""
         changed = []
-        for minion, told in sorted(status["minions"].items()):
+        for minion, state in sorted(status["minions"].items()):
             part = self.parts.setdefault(minion, Part(""))
             # An event may be newer than this answer.
             if part.state == "returned":
-                part.late = bool(told.get("late"))
+                part.late = bool(state.get("late"))
                 continue
-            if part.state != told["state"]:
+            if part.state != state["state"]:
                 changed.append(minion)
-            part.state, part.since, part.late = told["state"], int(told["since"]), bool(told.get("late"))
-            part.seen = told.get("seen")
+            part.state, part.since, part.late = state["state"], int(state["since"]), bool(state.get("late"))
+            part.seen = state.get("seen")
         return changed
 
     def returned(self, minion: str, *, failed: bool) -> bool:
@@ -99,12 +99,12 @@ class JobProgress:
 
     def summary(self) -> str:
         """Return the number of minions by state as text, for example ``3/5 returned, 1 failed, 1 running``; zeros are left out."""
-        said = Counter(part.said for part in self.parts.values())
-        back = said["returned"] + said["failed"]
+        counts = Counter(part.shown_state for part in self.parts.values())
+        back = counts["returned"] + counts["failed"]
         pieces = [f"{back}/{len(self.parts)} returned"]
         if late := sum(part.late for part in self.parts.values()):
             pieces.append(f"{late} late")
-        pieces += [f"{said[name]} {name}{self._names(name)}" for name in _ORDER if said[name]]
+        pieces += [f"{counts[name]} {name}{self._names(name)}" for name in _ORDER if counts[name]]
         return ", ".join(pieces)
 
     def bar(self, seconds: float, columns: int) -> str:
@@ -118,20 +118,20 @@ class JobProgress:
     def line(self, minion: str, now_ms: int) -> str:
         """Return one line of text about the job on this minion. ``now_ms``: the master's time in milliseconds since 1970."""
         part = self.parts[minion]
-        words = f"{minion}: {part.said}"
+        words = f"{minion}: {part.shown_state}"
         if part.late:
             words += " (late)"
-        if part.state != "returned" and part.said != "running":
+        if part.state != "returned" and part.shown_state != "running":
             heard = (
                 "never heard of" if part.seen is None else f"last heard of {duration((now_ms - part.seen) / 1000)} ago"
             )
             words += f", {heard}"
         return words
 
-    def _names(self, said: str) -> str:
-        if said != "running":
+    def _names(self, shown_state: str) -> str:
+        if shown_state != "running":
             return ""
-        named = [minion for minion, part in sorted(self.parts.items()) if part.said == said]
+        named = [minion for minion, part in sorted(self.parts.items()) if part.shown_state == shown_state]
         if len(named) > _NAMED:
             return ""
         parts = [f"{minion} {self.parts[minion].done}/{self.parts[minion].of} states" if self.parts[minion].of else minion

@@ -136,8 +136,8 @@ def summary(loads: Mapping[str, Mapping[str, object]], *, verbose: bool) -> str:
     lines.append(f"# of minions targeted: {len(loads)}")
     lines.append(f"# of minions returned: {len(loads) - len(silent)}")
     lines.append(f"# of minions that did not return: {len(silent)}")
-    told = Counter(str(loads[minion].get("state", "expected")) for minion in silent)
-    lines += [f"# of minions {word}: {told[state]}" for state, word in _COUNTED.items() if told[state]]
+    counts = Counter(str(loads[minion].get("state", "expected")) for minion in silent)
+    lines += [f"# of minions {word}: {counts[state]}" for state, word in _COUNTED.items() if counts[state]]
     lines.append(f"# of minions with errors: {len(failed)}")
     if verbose and silent:
         lines.append(f"Minions not responding: {' '.join(silent)}")

@@ -65,20 +65,20 @@ def _salt_run(flags: argparse.Namespace, context: CommandContext) -> int:
     printer.heed([{"__kwarg__": True, **kwarg}])
     if fun == "jobs.export":
         return export_jobs(context.control(options, config_dir=flags.config_dir), printer, arg, kwarg)
-    watched = jid_of(arg, kwarg) if fun == "jobs.watch" else ""
-    prefix = f"salt/job/{watched}/" if watched else "" if fun == "state.event" else "salt/run/"
+    watched_jid = jid_of(arg, kwarg) if fun == "jobs.watch" else ""
+    prefix = f"salt/job/{watched_jid}/" if watched_jid else "" if fun == "state.event" else "salt/run/"
     bus, heard = context.connect_bus(options, flags.config_dir, prefix)
     if fun == "state.event":
         if not heard:
             raise CommandError(no_bus(options), Exit.UNAVAILABLE)
         return watch_events(bus, printer, arg, kwarg)
     if not heard:
-        what = "What becomes of the job" if watched else "The result"
+        what = "What becomes of the job" if watched_jid else "The result"
         sys.stderr.write(f"[WARNING ] {no_bus(options)} {what} is taken from the job cache.\n")
     control = context.control(options, config_dir=flags.config_dir)
-    if watched:
+    if watched_jid:
         watcher = JobWatcher(control, bus, context.clock, printer, context.terminal, timeout=flags.timeout)
-        return watcher.watch(watched)
+        return watcher.watch(watched_jid)
     job = control.call(
         "runner",
         timeout=CONTROL_PATIENCE,
@@ -93,10 +93,10 @@ def _salt_run(flags: argparse.Namespace, context: CommandContext) -> int:
         return Exit.OK
     try:
         # Progress events of the runner, printed in Salt's form.
-        told = (
+        on_event = (
             None if flags.quiet or flags.doc else lambda suffix, event: printer.show({"suffix": suffix, "event": event})
         )
-        result = _result(job, control, bus, options, context, heard=heard, timeout=flags.timeout, told=told)
+        result = _result(job, control, bus, options, context, heard=heard, timeout=flags.timeout, on_event=on_event)
     except KeyboardInterrupt:
         sys.stderr.write(f"\nThe runner goes on. What it returns: salt-run jobs.lookup_jid {job['jid']}\n")
         raise
@@ -124,10 +124,12 @@ def _result(
     *,
     heard: bool,
     timeout: int,
-    told: Callable[[str, Mapping[str, object]], None] | None,
+    on_event: Callable[[str, Mapping[str, object]], None] | None,
 ) -> Mapping[str, object]:
     try:
-        found = runner_results([job], control, bus, context.clock, options.id, heard=heard, timeout=timeout, told=told)
+        found = runner_results(
+            [job], control, bus, context.clock, options.id, heard=heard, timeout=timeout, on_event=on_event
+        )
     except NotYet as late:
         raise CommandError(
             f"no result within {timeout} s; the runner goes on, and its result can be looked up with "
@@ -165,9 +167,9 @@ def exit_code(result: Mapping[str, object]) -> int:
     if value == NO_MATCH and stock_codes():
         return Exit.OK
     data = value.get("data") if isinstance(value, Mapping) else None
-    for place in (result, value, data):
-        if isinstance(place, Mapping) and isinstance(place.get("retcode"), int):
-            return int(place["retcode"])
+    for level in (result, value, data):
+        if isinstance(level, Mapping) and isinstance(level.get("retcode"), int):
+            return int(level["retcode"])
     return Exit.OK if result.get("success", True) else Exit.GENERIC
 
 

@@ -14,7 +14,7 @@ from saltern.kit.command.output.flags import Printer
 from saltern.kit.links.event_bus import EventSubscriber
 
 #: Seconds of one wait for an event. The value has no effect on the output.
-_TURN = 60.0
+_ONE_WAIT = 60.0
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ def watch_events(bus: EventSubscriber, printer: Printer, arg: Sequence[Any], kwa
     _check(watch)
     left = watch.count
     while left:
-        event = bus.next(_TURN)
+        event = bus.next(_ONE_WAIT)
         if event is None or not tag_matches(event[0], str(watch.tagmatch)):
             continue
         if not watch.quiet:

@@ -101,7 +101,7 @@ class JobWatcher:
         whom = ",".join(map(str, tgt)) if isinstance(tgt, list) else tgt
         self._say(f"{jid}: {what} on {whom} for {status['user']}, {len(status['minions'])} minions")
         self._tell(
-            [minion for minion, part in self._progress.parts.items() if part.said not in ("waiting", "returned")]
+            [minion for minion, part in self._progress.parts.items() if part.shown_state not in ("waiting", "returned")]
         )
 
     def _look(self, jid: str) -> None:
@@ -144,7 +144,7 @@ class JobWatcher:
         """Print a line about the job on each of these minions. If there is a bar, print only failures and late returns."""
         for minion in minions:
             part = self._progress.parts[minion]
-            if self._terminal is None or part.late or part.said not in ("waiting", "running", "returned"):
+            if self._terminal is None or part.late or part.shown_state not in ("waiting", "running", "returned"):
                 self._say(self._progress.line(minion, self._now_ms()))
 
     def _say(self, text: str) -> None:

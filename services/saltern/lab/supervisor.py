@@ -136,7 +136,7 @@ def socket_path(paths: Paths) -> Path:
     """
     here = paths.run / "supervisor.sock"
     # ';' and '#' begin comments and cannot be escaped; '%' can.
-    if len(os.fsencode(here)) <= _SOCKET_CHARS and not any(mark in str(here) for mark in ";#\n"):
+    if len(os.fsencode(here)) <= _SOCKET_CHARS and not any(special in str(here) for special in ";#\n"):
         return here
     digest = hashlib.sha256(os.fsencode(paths.root)).hexdigest()[:16]
     return Path(tempfile.gettempdir()) / f"saltern-lab-{os.geteuid()}-{digest}" / "supervisor.sock"
@@ -300,18 +300,18 @@ def _belongs(entry: Path, paths: Paths) -> bool:
 def end_all(paths: Paths) -> list[int]:
     """End all processes that belong to the lab and return the ids of those that remain."""
     for number, seconds in ((signal.SIGTERM, _TERM_SECONDS), (signal.SIGKILL, _KILL_SECONDS)):
-        told: set[int] = set()
-        if wait_until(functools.partial(_all_gone, paths, number, told), seconds):
+        signalled: set[int] = set()
+        if wait_until(functools.partial(_all_gone, paths, number, signalled), seconds):
             return []
     return marked(paths)
 
 
-def _all_gone(paths: Paths, number: signal.Signals, told: set[int]) -> bool:
+def _all_gone(paths: Paths, number: signal.Signals, signalled: set[int]) -> bool:
     """Send a signal to each process of the lab that did not get it yet. Return whether there is no process left."""
     there = marked(paths)
     for pid in there:
-        if pid not in told:
-            told.add(pid)
+        if pid not in signalled:
+            signalled.add(pid)
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, number)
     return not there

@@ -150,13 +150,13 @@ def expire_jobs(context: MaintenanceContext) -> None:
 
 def check_schema(context: MaintenanceContext) -> None:
     """Log a warning if the data in Redis has an older schema version than this program, an error if it has a newer one."""
-    said = context.store.schema.begin()
-    if said < SCHEMA_VERSION:
+    version = context.store.schema.begin()
+    if version < SCHEMA_VERSION:
         text = "Redis is of schema %d: jobs from before are not found by filters; `saltern store migrate` brings them to %d"
-        context.role.log.warning(text, said, SCHEMA_VERSION)
-    elif said > SCHEMA_VERSION:
+        context.role.log.warning(text, version, SCHEMA_VERSION)
+    elif version > SCHEMA_VERSION:
         context.role.log.error(
-            "Redis is of schema %d, and this version knows %d: use the newer one", said, SCHEMA_VERSION
+            "Redis is of schema %d, and this version knows %d: use the newer one", version, SCHEMA_VERSION
         )
 
 

@@ -213,8 +213,8 @@ class Minion:
         """Run a published job if its target matches this minion and the job is new."""
         if self._wanted(job) and (message := self._jobs.take(job)) is not None:
             _LOG.info("runs %s", job["fun"], extra={"jid": job["jid"], "minion": self._identity.id})
-            if (told := job_started(job, self._identity.id)) is not None:
-                self._outbox.events.append(told)
+            if (event := job_started(job, self._identity.id)) is not None:
+                self._outbox.events.append(event)
             self._zygote.send(message)
 
     def _check_jobs(self, now: float) -> None:
@@ -324,9 +324,9 @@ class Minion:
             _LOG.warning("the answer to a return violates the protocol; the return is sent again: %s", error)
             self._outbox.failed(now)
             return
-        asked = self._outbox.in_flight
+        request = self._outbox.in_flight
         self._outbox.answered()
-        if isinstance(asked, Mapping) and asked.get("cmd") == CATCH_UP_COMMAND:
+        if isinstance(request, Mapping) and request.get("cmd") == CATCH_UP_COMMAND:
             self._take_missed_jobs(answer)
         elif answer is False:
             _LOG.error("the master dropped a return as malformed")
@@ -430,9 +430,9 @@ def is_for(job: Mapping[str, object], subject: Subject, nodegroups: Mapping[str,
 def start_events(options: MinionOptions, minion_id: str, grains: Mapping[str, object]) -> list[dict[str, object]]:
     """Return the requests that fire the minion's start events, with the grains named by ``start_event_grains``."""
     text = f"Minion {minion_id} started at {time.asctime()}"
-    told = {name: grains[name] for name in options.start_event_grains if name in grains}
+    event = {name: grains[name] for name in options.start_event_grains if name in grains}
     names = [tags.MINION_START_LEGACY] if options.enable_legacy_startup_events else []
-    base = {"cmd": "_minion_event", "data": text, "pretag": None, **({"grains": told} if told else {})}
+    base = {"cmd": "_minion_event", "data": text, "pretag": None, **({"grains": event} if event else {})}
     return [{**base, "tag": tag} for tag in (*names, tags.minion_start(minion_id))]
 
 
@@ -440,7 +440,7 @@ def job_started(job: Mapping[str, object], minion_id: str) -> dict[str, object] 
     """Return the request that fires the event "this minion starts the job"; None unless the job has ``start_event``."""
     if not job.get("start_event"):
         return None
-    told = {"id": minion_id, **{name: job.get(name) for name in ("jid", "fun", "tgt", "tgt_type", "user")}}
+    event = {"id": minion_id, **{name: job.get(name) for name in ("jid", "fun", "tgt", "tgt_type", "user")}}
     if job.get("metadata") is not None:
-        told["metadata"] = job["metadata"]
-    return {"cmd": "_minion_event", "data": told, "pretag": None, "tag": tags.job_start(str(job["jid"]), minion_id)}
+        event["metadata"] = job["metadata"]
+    return {"cmd": "_minion_event", "data": event, "pretag": None, "tag": tags.job_start(str(job["jid"]), minion_id)}

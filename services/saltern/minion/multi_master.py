@@ -76,8 +76,8 @@ class _BoardHealth(Health):
         self._board = board
         self._index = index
 
-    def turn(self) -> None:
-        super().turn()
+    def record_iteration(self) -> None:
+        super().record_iteration()
         self._board.put(self._index, 0 if self.unready() else _READY)
 
 

@@ -80,12 +80,12 @@ def lay_down(keys: Path, found: Mapping[str, bytes]) -> list[Path]:
 
 def held(keys: Path, sign_name: str, signature: str) -> dict[str, bytes]:
     """Return the map of file name in Salt's ``pki_dir`` to content for the master's keys of the roles. Raise CommandError."""
-    place = keys / "mworker"
-    if not (place / "master.pem").exists():
+    directory = keys / "mworker"
+    if not (directory / "master.pem").exists():
         raise CommandError(
-            f"{place / 'master.pem'}: does not exist; name the directory of `saltern keygen` with --keys"
+            f"{directory / 'master.pem'}: does not exist; name the directory of `saltern keygen` with --keys"
         )
-    return taken(place, sign_name, signature)
+    return taken(directory, sign_name, signature)
 
 
 def put(path: Path, content: bytes, mode: int) -> None:

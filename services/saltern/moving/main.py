@@ -89,8 +89,8 @@ def _fates(options: Sequence[Option]) -> list[tuple[Option, Fate]]:
         if good or not option.value:
             fates.append((option, fate_of(option.name, good)))
         for name in (name for name in option.value if name in faults):
-            place = option._replace(line=option.lines.get(str(name), option.line))
-            fates.append((place, Fate("not supported", f"the group '{name}': {faults[name]}")))
+            directory = option._replace(line=option.lines.get(str(name), option.line))
+            fates.append((directory, Fate("not supported", f"the group '{name}': {faults[name]}")))
     return fates
 
 
@@ -171,10 +171,10 @@ def _check_new(path: Path, content: str) -> None:
 
 def _check_whole(content: str) -> None:
     """Raise CommandError if the roles would reject the written configuration."""
-    with tempfile.TemporaryDirectory() as place:
-        Path(place, "master").write_text(content, encoding="utf-8")
+    with tempfile.TemporaryDirectory() as directory:
+        Path(directory, "master").write_text(content, encoding="utf-8")
         try:
-            load_master(place, env={})
+            load_master(directory, env={})
         except ConfigError as error:
             raise CommandError(f"the roles would reject the new configuration: {error}", Exit.CONFIG) from error
 

@@ -31,7 +31,18 @@ from saltern.kit.links import frames
 from saltern.kit.links.deadlines import read_deadlines
 from saltern.kit.links.event_bus import EventSender
 from saltern.kit.links.sockets import LinkKeys, connect
-from saltern.kit.links.worker_link import ANSWER, AWAY, BYE, ELSEWHERE, HUNG, LATER, PULSE, PULSE_SECONDS, READY, WORK
+from saltern.kit.links.worker_link import (
+    ANSWER,
+    BYE,
+    DEFERRED,
+    HUNG,
+    NOT_READY,
+    PULSE,
+    PULSE_SECONDS,
+    READY,
+    WORK,
+    WRONG_POOL,
+)
 from saltern.kit.process.service import DRAIN_SECONDS, Role, run_role, unusable
 from saltern.kit.trees import served_files
 from saltern.kit.trees.served_files import file_server
@@ -133,7 +144,7 @@ def _work(
         if isinstance(answer, SealedDeferredReply):
             defer(ticket, answer)
         elif isinstance(answer, WrongPool):
-            frames.send(link, [ELSEWHERE, ticket, answer.pool.encode()])
+            frames.send(link, [WRONG_POOL, ticket, answer.pool.encode()])
         else:
             frames.send(link, [ANSWER, ticket, answer])
 
@@ -143,7 +154,7 @@ def _defer(
 ) -> None:
     """Start a child process that answers the request, unless another child does so already."""
     # Sent before the child starts: the child's reply takes another connection and could arrive first.
-    link.send_multipart([LATER, ticket])
+    link.send_multipart([DEFERRED, ticket])
     work = reply.work
     if work is None:
         return
@@ -201,7 +212,7 @@ def _wait_for_store(role: Role, store: Store, link: zmq.Socket[bytes]) -> None:
             logged = True
         with contextlib.suppress(zmq.Again):
             # The reqserver may not be connected; then nobody needs the message.
-            link.send_multipart([AWAY, why.encode()], zmq.NOBLOCK)
+            link.send_multipart([NOT_READY, why.encode()], zmq.NOBLOCK)
         time.sleep(PULSE_SECONDS / 2)
 
 

@@ -20,9 +20,9 @@ _BLOCK_SECONDS = 0.2
 class Pool(Generic[Work]):
     """Runs lists of work items on several threads. One thread runs the items of a list in their order."""
 
-    def __init__(self, threads: int, places: int, worker: Callable[[], Worker[Work]]) -> None:
+    def __init__(self, threads: int, most_waiting: int, worker: Callable[[], Worker[Work]]) -> None:
         """Start ``threads`` threads. ``places``: number of lists of work items that may wait."""
-        self._queue: queue.Queue[Sequence[Work]] = queue.Queue(max(1, places))
+        self._queue: queue.Queue[Sequence[Work]] = queue.Queue(max(1, most_waiting))
         self._ended = threading.Event()
         self._worker = worker
         self._threads = [

@@ -17,7 +17,7 @@ from saltern.kit.links import control, frames
 from saltern.kit.links.curve_auth import CurveAuth
 from saltern.kit.links.deadlines import read_deadlines
 from saltern.kit.links.sockets import LinkKeys, bind, without_aborts
-from saltern.kit.links.worker_link import ANSWER, AWAY, BYE, ELSEWHERE, HUNG, LATER, PULSE, READY, WORK
+from saltern.kit.links.worker_link import ANSWER, BYE, DEFERRED, HUNG, NOT_READY, PULSE, READY, WORK, WRONG_POOL
 from saltern.kit.process.service import DRAIN_SECONDS, Role, run_role
 from saltern.reqserver import clear_header
 from saltern.reqserver.dispatch import Answer, Assign, Dispatcher, GiveUp, Instruction, Refuse
@@ -175,9 +175,9 @@ class Server:
         name, kind, *rest = [frame.bytes for frame in message]
         if kind == ANSWER and len(rest) == 2 and rest[0].isdigit():
             return self._dispatcher.reply(name, int(rest[0]), rest[1], now)
-        if kind == LATER and rest and rest[0].isdigit():
+        if kind == DEFERRED and rest and rest[0].isdigit():
             return self._dispatcher.defer(name, int(rest[0]), now)
-        if kind == ELSEWHERE and len(rest) == 2 and rest[0].isdigit():
+        if kind == WRONG_POOL and len(rest) == 2 and rest[0].isdigit():
             return self._dispatcher.wrong_pool(name, int(rest[0]), rest[1].decode(errors="replace"), now)
         if kind == READY:
             # Workers of earlier releases do not send a pool.
@@ -189,7 +189,7 @@ class Server:
                 self._role.log.error("worker %s hangs and ends: its log says where", rest[0].decode(errors="replace"))
             frames.send(self._workers, [name, HUNG])
             return self._dispatcher.hung(rest[0], now)
-        if kind == AWAY and rest:
+        if kind == NOT_READY and rest:
             self._worker_fault = (now, rest[0].decode(errors="replace"))
             return []
         if kind == BYE:

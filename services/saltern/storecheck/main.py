@@ -96,9 +96,9 @@ def _repair(client: Client, options: MasterOptions) -> int:
 
 
 def _migrate(client: Client, options: MasterOptions) -> int:
-    said = Schema(client).version()
-    if said is not None and said > SCHEMA_VERSION:
-        raise CommandError(f"Redis is of schema {said}, this version knows {SCHEMA_VERSION}: use the newer version")
+    version = Schema(client).version()
+    if version is not None and version > SCHEMA_VERSION:
+        raise CommandError(f"Redis is of schema {version}, this version knows {SCHEMA_VERSION}: use the newer version")
     count = Check(client).migrate(lambda jid: sys.stdout.write(f"{jid}\n"))
     for key, why in client.faults.known.items():
         sys.stdout.write(f"{key}: {why}; stepped over\n")

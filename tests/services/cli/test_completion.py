@@ -142,11 +142,11 @@ def test_a_master_that_does_not_answer(tmp_path: Path, master: Callable[..., Any
     context = fake.context()
     object.__setattr__(context, "load", lambda config: ClientOptions(nodegroups={"front": "web*"}))
     alone = {"nodegroups": ["front"], "file_roots": ["/srv/salt"]}
-    assert complete_master.asked("minions", context) == alone
-    assert complete_master.asked("keys", context) == {}
+    assert complete_master.names_about("minions", context) == alone
+    assert complete_master.names_about("keys", context) == {}
     fake.answers = {"targets": {"minions": ["web1"], "missing": []}, "wheel": KEYS}
-    assert complete_master.asked("minions", context) == alone | {"minions": ["web1"]}
-    assert complete_master.asked("keys", context) == KEYS
+    assert complete_master.names_about("minions", context) == alone | {"minions": ["web1"]}
+    assert complete_master.names_about("keys", context) == KEYS
 
 
 def test_without_configuration_nothing_is_offered_and_nothing_is_said(

@@ -44,11 +44,11 @@ def load_master(config_dir: str | None = None, env: Mapping[str, str] | None = N
     ``gpg_keydir`` and ``conf_file`` are filled in. Raises ConfigError.
     """
     options = read_options(MasterOptions, "master", config_dir, os.environ if env is None else env)
-    places: dict[str, Any] = {
+    paths: dict[str, Any] = {
         "gpg_keydir": gpg_keys(options, config_dir, env),
         "conf_file": conf_file(options, "master", config_dir, env),
     }
-    return dataclasses.replace(options, **places)
+    return dataclasses.replace(options, **paths)
 
 
 def check_master_option(name: str, value: Any) -> None:

@@ -77,14 +77,14 @@ def own_pool(options: MasterOptions, pools: Pools) -> str:
 
 def unknown_commands(pools: Pools, known: frozenset[str]) -> list[str]:
     """Return one sentence for each command name in the worker pools that is no command of the master (``known``)."""
-    told = []
+    problems = []
     for cmd, pool in pools.named.items():
         if cmd != REST and cmd not in known:
             near = close_matches(cmd, sorted(known), n=1)
-            told.append(
+            problems.append(
                 f"pool '{pool}': there is no command '{cmd}'" + (f"; the nearest is '{near[0]}'" if near else "")
             )
-    return told
+    return problems
 
 
 def _wrong(given: Mapping[str, object]) -> Iterator[str]:

@@ -31,13 +31,13 @@ def runner_results(
     *,
     heard: bool,
     timeout: float = 0,
-    told: Callable[[str, Mapping[str, object]], None] | None = None,
+    on_event: Callable[[str, Mapping[str, object]], None] | None = None,
 ) -> dict[str, Mapping[str, object]]:
-    """Map each JID to the result of its runner; ``jobs`` are the master's answers to ``runner`` (``jid``, ``tag``).
+    """Return the map of JID to the result of its runner. ``jobs`` are the master's answers to the command ``runner``.
 
-    ``heard`` says that the bus has confirmed a subscription to ``salt/run/``. ``told`` gets the events that a runner fires itself
-    (``__jid_event__``) as (end of the tag, data). Raises NotYet after ``timeout`` seconds (0 waits without end), and the errors of
-    ControlClient.
+    ``heard``: whether the bus has confirmed a subscription to ``salt/run/``. ``on_event``: called with (end of the tag, data) for
+    each event that a runner fires itself (``__jid_event__``). Raises NotYet after ``timeout`` seconds (0 waits without end),
+    and the errors of ControlClient.
     """
     tags = {f"{job['tag']}/ret": str(job["jid"]) for job in jobs}
     found: dict[str, Mapping[str, object]] = {}
@@ -50,8 +50,8 @@ def runner_results(
         if event is not None and jid and event[1].get("return") != TRIMMED:
             found[jid] = event[1]
             continue
-        if event is not None and told is not None and (suffix := _suffix(event[0], jobs)):
-            told(suffix, event[1])
+        if event is not None and on_event is not None and (suffix := _suffix(event[0], jobs)):
+            on_event(suffix, event[1])
         now = clock()
         if now < look_at and not jid:
             continue

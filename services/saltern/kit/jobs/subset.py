@@ -32,10 +32,10 @@ def draw(
 
     The list is empty if no minion has the function.
     """
-    asked = publish(tgt, tgt_type, "sys.list_functions", [fun.partition(".")[0]])
-    if not asked["jid"]:
+    job = publish(tgt, tgt_type, "sys.list_functions", [fun.partition(".")[0]])
+    if not job["jid"]:
         return []
     capable = _Capable(fun)
-    follow(asked, capable)
+    follow(job, capable)
     watch.run()
     return sorted(random.sample(capable.minions, min(count, len(capable.minions))))

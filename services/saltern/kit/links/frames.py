@@ -17,8 +17,8 @@ _EVENTS, _READABLE = int(zmq.EVENTS), int(zmq.POLLIN)
 def send(socket: zmq.Socket[bytes], frames: Sequence[bytes]) -> None:
     """Send one message of several frames; wait while the socket's queue is full. Raises zmq.ZMQError as pyzmq does."""
     last = len(frames) - 1
-    for place, frame in enumerate(frames):
-        socket.send(frame, _MORE if place < last else 0)
+    for index, frame in enumerate(frames):
+        socket.send(frame, _MORE if index < last else 0)
 
 
 def receive(socket: zmq.Socket[bytes]) -> list[bytes]:

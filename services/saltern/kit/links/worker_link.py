@@ -2,11 +2,11 @@
 
     worker -> reqserver   READY      pool               the worker is idle (repeated as its sign of life); pool may be empty
                           ANSWER     ticket  payload    the request is done
-                          LATER      ticket             another process will answer the request; the worker is idle
-                          ELSEWHERE  ticket  pool       the request belongs to another pool; the worker did nothing for it
+                          DEFERRED   ticket             another process will answer the request; the worker is idle
+                          WRONG_POOL ticket  pool       the request belongs to another pool; the worker did nothing for it
                           PULSE      worker             the named worker is busy and alive (from a socket of its own)
                           HUNG       worker             the named worker is over its deadline and ends (from the same socket)
-                          AWAY       why                the worker is not ready, with the reason (repeated)
+                          NOT_READY  why                the worker is not ready, with the reason (repeated)
                           BYE                           the worker ends
     reqserver -> worker   WORK       ticket  side  client  payload  [pool]
                           HUNG                          confirms a HUNG to its sender
@@ -19,11 +19,11 @@ from __future__ import annotations
 
 READY = b"R"
 ANSWER = b"A"
-LATER = b"L"
+DEFERRED = b"L"
 PULSE = b"P"
-AWAY = b"D"
+NOT_READY = b"D"
 BYE = b"B"
-ELSEWHERE = b"E"
+WRONG_POOL = b"E"
 HUNG = b"H"
 WORK = b"W"
 

@@ -110,21 +110,21 @@ class Gauge(Counter):
     kind = "gauge"
 
     def __init__(self, name: str, doc: str, labels: Sequence[str] = (), registry: Registry | None = None) -> None:
-        self._asked: Callable[[], float] | None = None
+        self._read_value: Callable[[], float] | None = None
         Metric.__init__(self, name, doc, labels, registry)
 
     def set(self, value: float) -> None:
         """Set the gauge to ``value``."""
         self._set(self._key(()), value)
 
-    def set_function(self, asked: Callable[[], float]) -> None:
-        """Call ``asked`` for the gauge's value each time that ``/metrics`` is read."""
-        self._asked = asked
+    def set_function(self, read_value: Callable[[], float]) -> None:
+        """Call ``read_value`` for the gauge's value each time that ``/metrics`` is read."""
+        self._read_value = read_value
 
     def rows(self) -> Iterator[Rows]:
         """Yield this gauge's row (kind, name, documentation, samples)."""
-        if self._asked is not None:
-            self.set(self._asked())
+        if self._read_value is not None:
+            self.set(self._read_value())
         yield from super().rows()
 
     def _set(self, labels: tuple[str, ...], value: float) -> None:

@@ -34,7 +34,7 @@ class Health:
         """Add a readiness check: a callable that returns None, or the reason why the role is not ready."""
         self._checks[name] = check
 
-    def turn(self) -> None:
+    def record_iteration(self) -> None:
         """Record that the role's loop runs. The loop calls this in each iteration."""
         self.begun = True
         self._turned = time.monotonic()
@@ -48,7 +48,7 @@ class Health:
 
     def unready(self) -> list[str]:
         """Return one line of text for each readiness check that fails."""
-        return [f"{name}: {why}" for name, check in list(self._checks.items()) if (why := _asked(check))]
+        return [f"{name}: {why}" for name, check in list(self._checks.items()) if (why := _result_of(check))]
 
     def serve(self, host: str, port: int) -> Callable[[], None]:
         """Start to answer health probes on ``host:port`` and return a callable that stops it. Port 0 serves nothing."""
@@ -64,7 +64,7 @@ class Health:
         return stop
 
 
-def _asked(check: Check) -> str | None:
+def _result_of(check: Check) -> str | None:
     try:
         return check()
     except Exception as error:  # noqa: BLE001 - a probe is answered in any case; a check that fails is a reason

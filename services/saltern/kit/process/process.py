@@ -84,7 +84,7 @@ def hold(health: Health, stop: Stop, log: logging.Logger, error: ConfigError, se
     health.check("configuration", lambda: str(error))
     deadline = time.monotonic() + seconds
     while not stop.requested and time.monotonic() < deadline:
-        health.turn()
+        health.record_iteration()
         time.sleep(_HELD_TURN)
 
 

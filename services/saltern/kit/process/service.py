@@ -50,7 +50,7 @@ class Role:
 
     def running(self) -> bool:
         """Return False once the process was asked to end. Each call reports to ``/healthz`` that the role's loop runs."""
-        self.health.turn()
+        self.health.record_iteration()
         return not self.stop.requested
 
     def watch_redis(self, trouble: Callable[[], str | None]) -> None:
@@ -60,13 +60,13 @@ class Role:
         """
         self.health.check("redis", trouble)
 
-        def asked() -> float:
+        def is_up() -> float:
             started = time.monotonic()
             up = 0.0 if trouble() else 1.0
             self.metrics.redis_seconds.set(time.monotonic() - started)
             return up
 
-        self.metrics.redis_up.set_function(asked)
+        self.metrics.redis_up.set_function(is_up)
 
     def watch_faults(self, faults: FaultsOfStore) -> None:
         """Log each unreadable key in Redis once, and count in a metric how often an unreadable key was skipped."""

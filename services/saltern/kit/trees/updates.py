@@ -72,9 +72,9 @@ def tidy(options: MasterOptions) -> None:
     """
     kept = {mirror.place for mirror in mirrors(options)}
     for home in (Path(options.cachedir) / GITFS, Path(options.cachedir) / PILLAR):
-        for place in _below(home / "mirrors"):
-            if place not in kept:
-                shutil.rmtree(place, ignore_errors=True)
+        for path in _below(home / "mirrors"):
+            if path not in kept:
+                shutil.rmtree(path, ignore_errors=True)
         for blob in (each for half in _below(home / "blobs") for each in _below(half)):
             with contextlib.suppress(OSError):
                 if time.time() - max(file.stat().st_mtime for file in (blob, *blob.iterdir())) > _UNUSED:
@@ -93,11 +93,11 @@ def roots_changes(options: MasterOptions) -> dict[str, object]:
 
     ``cachedir`` keeps the state of the last call. Raises OSError if ``cachedir`` cannot be written.
     """
-    place = Path(options.cachedir) / "roots" / "mtime_map.json"
-    before = _remembered(place)
+    path = Path(options.cachedir) / "roots" / "mtime_map.json"
+    before = _remembered(path)
     now = _times(options)
-    place.parent.mkdir(parents=True, exist_ok=True)
-    atomic_file.write(place, json.dumps(now), 0o600)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    atomic_file.write(path, json.dumps(now), 0o600)
     changed = sorted(path for path, mtime in now.items() if path in before and before[path] != mtime)
     return {
         "changed": before != now,
@@ -106,9 +106,9 @@ def roots_changes(options: MasterOptions) -> dict[str, object]:
     }
 
 
-def _remembered(place: Path) -> Mapping[str, object]:
+def _remembered(path: Path) -> Mapping[str, object]:
     try:
-        found = json.loads(place.read_bytes())
+        found = json.loads(path.read_bytes())
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}

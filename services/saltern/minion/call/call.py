@@ -78,10 +78,10 @@ def run(argv: Sequence[str]) -> int:
     runtime = _local(options, procs) if remote is None else remote.runtime_of(options, configured, procs)
     arguments = [*positional, *([keywords] if keywords else [])]
     jid = new_jid(time.time())
-    told = {"__pub_fun": fun, "__pub_jid": jid, "__pub_pid": os.getpid(), "__pub_tgt": "salt-call"}
+    described = {"__pub_fun": fun, "__pub_jid": jid, "__pub_pid": os.getpid(), "__pub_tgt": "salt-call"}
     try:
         with procs.record({"jid": jid, "fun": fun, "arg": arguments, "tgt": "salt-call"}) if procs else nullcontext():
-            returned = runtime.call(fun, positional, {**keywords, **told}, executors(flags) or None)
+            returned = runtime.call(fun, positional, {**keywords, **described}, executors(flags) or None)
     except StatecoreError as error:
         raise CommandError(str(error)) from error
     load = _load(options, fun, arguments, returned, flags.metadata)
@@ -241,8 +241,8 @@ def _manage(cachedir: Path, area: str, request: Mapping[str, object]) -> dict[st
 
 def _refreshed(cachedir: Path, what: str) -> bool:
     """Ask the minion on this host to refresh ``what``: pillar, modules or grains. Return True."""
-    told: bool = importlib.import_module(_MINION).request_refresh([cachedir], what)
-    return told
+    described: bool = importlib.import_module(_MINION).request_refresh([cachedir], what)
+    return described
 
 
 def _load(

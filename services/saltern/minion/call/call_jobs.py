@@ -15,10 +15,10 @@ def directory(options: MinionOptions, fun: str) -> ProcDirectory | None:
 
     None is logged, as a warning for functions of the module ``state``.
     """
-    place = Path(options.cachedir) / "proc"
+    directory_path = Path(options.cachedir) / "proc"
     try:
-        procs = ProcDirectory(place)
-        writable = os.access(place, os.W_OK)
+        procs = ProcDirectory(directory_path)
+        writable = os.access(directory_path, os.W_OK)
     except OSError:
         writable = False
     if writable:
@@ -26,6 +26,6 @@ def directory(options: MinionOptions, fun: str) -> ProcDirectory | None:
     logging.getLogger("saltern.minion").log(
         logging.WARNING if fun.startswith("state.") else logging.INFO,
         "other jobs on this host are not known here, nor is this one to them: %s is not for this user to write to",
-        place,
+        directory_path,
     )
     return None

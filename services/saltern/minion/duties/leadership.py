@@ -129,11 +129,11 @@ class Leadership:
         """Return whether a process of this start of the minion led before, and store that one leads now."""
         if self._lock < 0:
             return False
-        mark = self._start.encode()
-        known = os.pread(self._lock, len(mark) + 1, 0)
+        start = self._start.encode()
+        known = os.pread(self._lock, len(start) + 1, 0)
         os.ftruncate(self._lock, 0)
-        os.pwrite(self._lock, mark, 0)
-        return bool(mark) and known == mark
+        os.pwrite(self._lock, start, 0)
+        return bool(start) and known == start
 
     def _take_lead(self) -> None:
         led = self._led_before()

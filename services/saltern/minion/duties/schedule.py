@@ -94,12 +94,12 @@ class Schedule:
         if own is not None:
             self._own = dict(own)
         self._named_dates = {}
-        for place, source in (("grains", grains), ("pillar", pillar)):
+        for name_of_source, source in (("grains", grains), ("pillar", pillar)):
             named = source.get("whens") or {}
             if isinstance(named, Mapping):
                 self._named_dates |= named
             else:
-                _LOG.error("%s: whens must be a map of dates and is ignored: %r", place, named)
+                _LOG.error("%s: whens must be a map of dates and is ignored: %r", name_of_source, named)
         self._rebuild()
 
     def resume(self) -> None:

@@ -141,8 +141,8 @@ class JobTracker:
         now_ms = int(time.time() * 1000)
         for entry in running:
             began = entry.since_ms()
-            told = self._reported.get(entry.jid)
-            if began and (now_ms - told >= _REPORT_AGAIN if told else now_ms - began >= _REPORT_AFTER):
+            reported = self._reported.get(entry.jid)
+            if began and (now_ms - reported >= _REPORT_AGAIN if reported else now_ms - began >= _REPORT_AFTER):
                 self._reported[entry.jid] = now_ms
                 yield {"jid": entry.jid, "sign": "started", "ms": began}
 

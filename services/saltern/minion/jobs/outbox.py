@@ -139,10 +139,10 @@ class Outbox:
 
         After a large return, check first whether the master answers at all.
         """
-        asked = self.in_flight is _PROBE
+        was_probe = self.in_flight is _PROBE
         large = isinstance(self.in_flight, Path) and self._size() > _LARGE
         self._doubted = self.in_flight if large and isinstance(self.in_flight, Path) else None
-        if asked:
+        if was_probe:
             # The master does not answer small requests either: it is away, and the returns are not too large.
             self._silences.clear()
         self.failed(now)

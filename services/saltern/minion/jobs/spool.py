@@ -132,21 +132,21 @@ class Spool:
 def dropped_return(load: Mapping[str, object], size: int) -> dict[str, object]:
     """Return the failed return that replaces a result of ``size`` bytes which was dropped from a full spool."""
     kept = {name: load[name] for name in load if name not in ("return", "out", "retcode", "success")}
-    told = (
+    text = (
         f"ReturnDropped: what {load.get('fun')} returned ({size} bytes) waited for the master, and was dropped as the oldest when "
         "spool_max_bytes were full (spool_policy: drop_oldest). The job has run."
     )
-    return kept | {"return": told, "retcode": 1, "success": False}
+    return kept | {"return": text, "retcode": 1, "success": False}
 
 
 def too_large_return(load: Mapping[str, object], size: int, why: str) -> dict[str, object]:
     """Return the failed return that replaces a return of ``size`` bytes which is too large to be sent."""
     kept = {name: load[name] for name in load if name not in ("return", "out", "retcode", "success")}
-    told = (
+    text = (
         f"ReturnTooLarge: what {load.get('fun')} returned is {size} bytes, {why}, and was not sent. Write it into a file, return "
         "less, or raise max_return_bytes of the minion and max_request_bytes of the master."
     )
-    return kept | {"return": told, "retcode": 1, "success": False}
+    return kept | {"return": text, "retcode": 1, "success": False}
 
 
 def _size(path: Path) -> int:

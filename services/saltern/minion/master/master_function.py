@@ -67,7 +67,7 @@ def _called(options: MinionOptions, name: str, shutdown: Shutdown | None) -> dic
         _answer(options, name, writing)
     os.close(writing)
     deadline = time.monotonic() + _PATIENCE
-    told = b""
+    reply = b""
     try:
         while True:
             if shutdown is not None and shutdown.ended():
@@ -77,18 +77,18 @@ def _called(options: MinionOptions, name: str, shutdown: Shutdown | None) -> dic
             if select.select([reading], [], [], _TICK)[0]:
                 part = os.read(reading, 65536)
                 if not part:
-                    return _opened(told, name)
-                told += part
+                    return _opened(reply, name)
+                reply += part
     finally:
         os.close(reading)
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
 
 
-def _opened(told: bytes, name: str) -> dict[str, object]:
-    if not told:
+def _opened(reply: bytes, name: str) -> dict[str, object]:
+    if not reply:
         raise ConfigError(f"master: the process of the function {name} died; see the log")
-    answer: dict[str, object] = msgpack.unpackb(told, strict_map_key=False)
+    answer: dict[str, object] = msgpack.unpackb(reply, strict_map_key=False)
     return answer
 
 

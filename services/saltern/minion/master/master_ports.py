@@ -135,16 +135,16 @@ class RemoteFiles(_Master):
         """
         if not is_inside(path):
             return None
-        place = self._cache / saltenv.replace("/", "_") / path
+        cached = self._cache / saltenv.replace("/", "_") / path
         for _ in range(_FETCH_TRIES):
             wanted = self.hash(path, saltenv)
             if wanted is None:
                 return None
-            if place.is_file() and _digest(place, wanted.hash_type) == wanted.hsum:
-                return place
-            self._download(path, saltenv, place)
-            if _digest(place, wanted.hash_type) == wanted.hsum:
-                return place
+            if cached.is_file() and _digest(cached, wanted.hash_type) == wanted.hsum:
+                return cached
+            self._download(path, saltenv, cached)
+            if _digest(cached, wanted.hash_type) == wanted.hsum:
+                return cached
             # The file was changed on the master between digest and download.
             self._known.pop(("_file_hash", saltenv, path), None)
         raise CommandError(
@@ -158,11 +158,11 @@ class RemoteFiles(_Master):
         saltenv, *path = fetched.relative_to(self._cache).parts
         return f"salt://{'/'.join(path)}" + (f"?saltenv={saltenv}" if saltenv != "base" else "")
 
-    def _download(self, path: str, saltenv: str, place: Path) -> None:
+    def _download(self, path: str, saltenv: str, cached: Path) -> None:
         download = Download(path, saltenv)
         try:
-            place.parent.mkdir(parents=True, exist_ok=True)
-            with atomic_file.writer(place) as file:
+            cached.parent.mkdir(parents=True, exist_ok=True)
+            with atomic_file.writer(cached) as file:
                 while not download.done:
                     file.write(download.feed(self.ask(download.request(), raw=True)))
         except MissingFile as error:
@@ -170,7 +170,7 @@ class RemoteFiles(_Master):
         except PeerFault as error:
             raise CommandError(f"salt://{path}: {error}") from error
         except OSError as error:
-            where = error.filename or place
+            where = error.filename or cached
             raise CommandError(f"salt://{path} cannot be written to cachedir: {where}: {error.strerror}") from error
 
     def _list(self, cmd: str, saltenv: str, prefix: str) -> list[str]:

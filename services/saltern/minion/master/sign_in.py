@@ -47,7 +47,7 @@ class Shutdown:
 
     def ended(self) -> bool:
         """Return whether the minion was asked to end. Each call also counts as a sign of life for the health probe."""
-        self.health.turn()
+        self.health.record_iteration()
         return self.stop.requested
 
     def wait(self, seconds: float) -> None:
@@ -79,7 +79,7 @@ class SignInLoop:
         """
         self._resolve()
         pause = float(self._options.acceptance_wait_time)
-        told = None
+        logged = None
         while True:
             self._identity.renew()
             answer = sign_in_once(
@@ -89,8 +89,8 @@ class SignInLoop:
                 _LOG.info("signed in at %s", self._requests.endpoint, extra={"minion": self._identity.id})
                 return answer.credentials
             self._give_up(answer)
-            if told != answer.outcome:
-                told = answer.outcome
+            if logged != answer.outcome:
+                logged = answer.outcome
                 _LOG.log(_severity(answer), "no sign-in yet: %s", answer.reason, extra={"minion": self._identity.id})
             self._shutdown.wait(pause)
             if self._options.acceptance_wait_time_max:
@@ -117,12 +117,12 @@ class SignInLoop:
         tries = 0
         while why := _unknown(host):
             tries += 1
-            said = f"the master '{host}' has no address: {why}"
+            problem = f"the master '{host}' has no address: {why}"
             if not self._patient:
-                raise NoMaster(said)
+                raise NoMaster(problem)
             if not self._options.retry_dns or tries == self._options.retry_dns_count:
-                raise Rejected(f"{said}; set master in the minion's configuration")
-            _LOG.error("%s; the next attempt is in %g seconds", said, self._options.retry_dns)
+                raise Rejected(f"{problem}; set master in the minion's configuration")
+            _LOG.error("%s; the next attempt is in %g seconds", problem, self._options.retry_dns)
             self._shutdown.wait(float(self._options.retry_dns))
 
 

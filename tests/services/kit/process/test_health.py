@@ -58,12 +58,12 @@ def test_a_check_that_fails_itself_is_a_reason(health: Health, port: int) -> Non
 def test_alive_is_when_the_loop_turns(health: Health, port: int, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [1000.0]
     monkeypatch.setattr(health_module.time, "monotonic", lambda: now[0])
-    health.turn()
+    health.record_iteration()
     now[0] += 30
     assert health.alive() is None
     now[0] += 1
     assert health.alive() == "the loop of mworker has not turned for 31 s"
-    health.turn()
+    health.record_iteration()
     assert health.alive() is None
 
 

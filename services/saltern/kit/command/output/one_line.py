@@ -29,10 +29,10 @@ def _host(name: str, value: object, options: OutputOptions) -> str:
     if _is_run(value):
         tally = _tally(value)
         color = colors.red if tally.results[False] else colors.cyan if tally.changed else colors.green
-        said = _run(value, tally)
+        text = _run(value, tally)
     else:
-        color, said = colors.red if options.retcode else colors.green, _plain(_joined(value))
-    line = f"{name}: {said}".rstrip()
+        color, text = colors.red if options.retcode else colors.green, _plain(_joined(value))
+    line = f"{name}: {text}".rstrip()
     return f"{color}{without_escapes(line) if options.strip_colors else line}{colors.endc}"
 
 
