@@ -27,7 +27,7 @@ from saltern.kit.process.exposition import collector_rows, process_rows
 from saltern.kit.process.metrics import SERVED_BY, new_metrics
 from saltern.minion.call import call
 from saltern.mworker.runners import RUNNERS
-from statecore.loader import Loader, Served
+from statecore.loader import LoadedModule, Loader
 
 HERE = Path(__file__).resolve().parent
 
@@ -146,7 +146,7 @@ def module_pages() -> dict[str, str]:
     return pages
 
 
-def _module_page(kind: str, name: str, serving: Sequence[Served]) -> str:
+def _module_page(kind: str, name: str, serving: Sequence[LoadedModule]) -> str:
     """A module; where several files serve the name on different hosts, their functions together."""
     parts = [f"# {name}", ""]
     if len(serving) > 1:
@@ -160,7 +160,7 @@ def _module_page(kind: str, name: str, serving: Sequence[Served]) -> str:
     return "\n".join(parts).rstrip() + "\n"
 
 
-def _call(served: Served, function: str) -> str:
+def _call(served: LoadedModule, function: str) -> str:
     """What a caller may pass, without types: they are in the text where they matter."""
     parameters = served.signature(function).parameters.values()
     plain = [each.replace(annotation=inspect.Parameter.empty) for each in parameters]
