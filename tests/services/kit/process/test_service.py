@@ -89,15 +89,15 @@ def test_a_fault_that_the_loop_finds_ends_the_same_way(tmp_path: Path, capfd: py
     assert capfd.readouterr().err == "saltern reqserver: no keys\n"
 
 
-def test_running_counts_as_a_turn(new_role: object, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_running_counts_as_an_iteration(new_role: object, monkeypatch: pytest.MonkeyPatch) -> None:
     assert callable(new_role)
     role: Role = new_role("publisher", MasterOptions())
-    turns: list[None] = []
-    monkeypatch.setattr(role.health, "turn", lambda: turns.append(None))
+    iterations: list[None] = []
+    monkeypatch.setattr(role.health, "record_iteration", lambda: iterations.append(None))
     assert role.running()
     role.stop.request(signal.SIGTERM, None)
     assert not role.running()
-    assert len(turns) == 2
+    assert len(iterations) == 2
 
 
 def test_signals_are_caught_from_the_call_on() -> None:
