@@ -216,7 +216,7 @@ def apply_network_settings(ctx: Context, **settings: object) -> bool:
     return bool(ctx.call("service.stop", "networking")) and bool(ctx.call("service.start", "networking")) and named
 
 
-# ----------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------ helpers
 
 
 def _has_carrier(ctx: Context) -> bool:

@@ -253,7 +253,7 @@ def flush(ctx: Context, table: str = "filter", chain: str = "", family: str = "i
     return _complaint(_do(ctx, family, table, ["-F", *([chain] if chain else [])]))
 
 
-# ----------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------ helpers
 
 
 def _program(ctx: Context, family: str) -> str:

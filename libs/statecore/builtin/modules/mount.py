@@ -372,7 +372,7 @@ def _cache_file(ctx: Context) -> Path:
     return Path(ctx.opts["cachedir"]) / "mounts"
 
 
-# ----------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------ helpers
 
 
 def _holder(ctx: Context, path: str) -> mount_table.Mounted | None:

@@ -346,7 +346,7 @@ def set_policy(
     return done.retcode == 0
 
 
-# ----------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------ helpers
 
 
 def _absent(ctx: Context, table: str, chain: str | None, family: str, **needed: object) -> Answer | None:

@@ -195,7 +195,7 @@ def disabled(ctx: Context, name: str, runlevels: object = None, **kwargs: object
     return available_(ctx, name) and not enabled(ctx, name, runlevels)
 
 
-# ------------------------------------------------------------------------------------------------------------------------ parts
+# ----------------------------------------------------------------------------------------------- helpers
 
 
 def _do(ctx: Context, name: str, action: str) -> bool:

@@ -40,22 +40,22 @@ def offline(ctx: Context) -> bool:
 
 
 def start(ctx: Context, name: str, **kwargs: object) -> bool:
-    """Raise CommandError: on a mounted host nothing can be started."""
+    """Raise CommandError: on a mounted host no service can be started."""
     _not_running(ctx, name)
 
 
 def stop(ctx: Context, name: str, **kwargs: object) -> bool:
-    """Raise CommandError: on a mounted host nothing can be stopped."""
+    """Raise CommandError: on a mounted host no service can be stopped."""
     _not_running(ctx, name)
 
 
 def restart(ctx: Context, name: str, **kwargs: object) -> bool:
-    """Raise CommandError: on a mounted host nothing can be restarted."""
+    """Raise CommandError: on a mounted host no service can be restarted."""
     _not_running(ctx, name)
 
 
 def reload_(ctx: Context, name: str, **kwargs: object) -> bool:
-    """Raise CommandError: on a mounted host nothing can be reloaded."""
+    """Raise CommandError: on a mounted host no service can be reloaded."""
     _not_running(ctx, name)
 
 
@@ -180,7 +180,7 @@ def unmask(ctx: Context, name: str, runtime: bool = False) -> bool:
     return _unmask(ctx, name, runtime)
 
 
-# ------------------------------------------------------------------------------------------------------------------------ parts
+# ----------------------------------------------------------------------------------------------- helpers
 
 
 def _not_running(ctx: Context, name: str) -> NoReturn:

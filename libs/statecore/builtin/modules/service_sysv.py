@@ -160,7 +160,7 @@ def disabled(ctx: Context, name: str, **kwargs: object) -> bool:
     return name in get_disabled(ctx)
 
 
-# ------------------------------------------------------------------------------------------------------------------------ parts
+# ----------------------------------------------------------------------------------------------- helpers
 
 
 def _do(ctx: Context, name: str, action: str) -> bool:

@@ -137,7 +137,7 @@ def _read(ctx: Context, path: str, saltenv: str) -> str:
         raise CommandError(f"Cannot read {path}: {error.strerror}") from error
 
 
-# ------------------------------------------------------------------------------------------------------------- serializers
+# ----------------------------------------------------------------------------------------- serializers
 
 
 def _to_yaml(value: object, **options: Any) -> str:
@@ -221,7 +221,7 @@ def _converted(
         raise CommandError(f"{name} cannot {verb} this: {error}") from error
 
 
-# -------------------------------------------------------------------------------------------------------------------- text
+# ------------------------------------------------------------------------------------------------ text
 
 
 def banner(
@@ -274,7 +274,7 @@ def boolstr(ctx: Context, value: object, true: str = "true", false: str = "false
     return true if value else false
 
 
-# ------------------------------------------------------------------------------------------------------------------- files
+# ----------------------------------------------------------------------------------------------- files
 
 
 def file_exists(ctx: Context, path: str, saltenv: str = "base") -> bool:

@@ -26,7 +26,7 @@ _KEY_NAMES = ("id_rsa", "id_dsa", "id_ecdsa", "id_ed25519")
 #: Number of attempts to fetch a host's keys.
 _ATTEMPTS = 5
 
-# --------------------------------------------------------------------------------------------------------------- authorized keys
+# ------------------------------------------------------------------------------------- authorized keys
 
 
 def auth_keys(
@@ -210,7 +210,7 @@ def host_keys(ctx: Context, keydir: str | None = None, private: bool = True, cer
     return keys
 
 
-# ------------------------------------------------------------------------------------------------------------------- known hosts
+# ----------------------------------------------------------------------------------------- known hosts
 
 
 def get_known_host_entries(
@@ -354,7 +354,7 @@ def hash_known_hosts(ctx: Context, user: str | None = None, config: str | None =
     return {"status": "updated", "comment": f"{name} updated."}
 
 
-# ------------------------------------------------------------------------------------------------------------------------- files
+# ----------------------------------------------------------------------------------------------- files
 
 
 def _keys_of(ctx: Context, source: str, saltenv: str, hash_type: str | None) -> dict[str, dict[str, Any]]:

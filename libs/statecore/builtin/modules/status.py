@@ -224,7 +224,7 @@ def all_status(ctx: Context) -> dict[str, object]:
     return {name: function(ctx) for name, function in _ALL.items()}
 
 
-# ------------------------------------------------------------------------------------------------------------------------ parts
+# ----------------------------------------------------------------------------------------------- helpers
 
 #: State of the processors -> column of /proc/stat.
 _CPU: Mapping[str, int] = {

@@ -190,7 +190,7 @@ def options(ctx: Context, name: str, conf_file: str | None = None) -> dict[str, 
     return {key: _value(text.partition(";")[0].strip()) for key, text in config.items(section, raw=True)}
 
 
-# ------------------------------------------------------------------------------------------------------------------------ parts
+# ----------------------------------------------------------------------------------------------- helpers
 
 
 def _run(

@@ -71,7 +71,7 @@ def create(
     venv_bin
         a virtualenv program; ``venv`` or a Python to use its module venv
     pip
-        install pip, by ensurepip where the program does not
+        True: install pip into the environment, by ensurepip if the program does not
 
     CLI Example:
 
@@ -159,7 +159,7 @@ def get_resource_content(ctx: Context, venv: str, package: str, resource: str) -
     return _ask(ctx, venv, _RESOURCE_CONTENT, package, resource)
 
 
-# ------------------------------------------------------------------------------------------------------------------------ parts
+# ----------------------------------------------------------------------------------------------- helpers
 
 
 def _found(ctx: Context) -> str:

@@ -42,13 +42,14 @@ def install(
     """Install packages with apk. Return the changes: {name: {"old": version, "new": version}}.
 
     name
-        one package, or several with commas; ``pkgs`` a list of names and of {name: version}
+        one package to install, or several with commas; ``pkgs``: a list of names and of {name: version}
     version
-        a version, a glob (``1.22*``), or conditions (``>=1.2, <2``); apk records it and keeps to it in upgrades
+        wanted version of the package: a version, a glob (``1.22*``), or conditions (``>=1.2, <2``); apk records it and
+        keeps to it in upgrades
     sources
-        a list of {name: path}, salt://, http:// or an .apk file of the host
+        package files to install: a list of {name: path}, where a path is salt://, http:// or an .apk file of the host
     skip_verify
-        accept files and repositories with unknown signatures
+        True: accept files and repositories with unknown signatures
     fromrepo
         URLs of repositories to use besides those of the host
 

@@ -60,11 +60,11 @@ def mod_repo(ctx: Context, repo: str, refresh: bool = True, **kwargs: object) ->
     repo
         a line: ``https://x.test/alpine/v3.19/main``, with ``@TAG`` in front for packages that are named with that tag
     enabled, disabled
-        a disabled repository is kept as a comment
+        whether the repository is used; a disabled repository is kept as a comment
     key_url
-        its public key, which is kept in /etc/apk/keys under the file name of the URL
+        URL of the repository's public key, which is stored in /etc/apk/keys under the file name of the URL
     refresh
-        fetch the indexes afterwards
+        True: fetch the package indexes afterwards
 
     CLI Example:
 

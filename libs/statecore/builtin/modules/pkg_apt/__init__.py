@@ -37,7 +37,7 @@ def available(ctx: Context) -> str | None:
     return package_requests.not_served(ctx, "APT", apt.PROGRAMS)
 
 
-# ------------------------------------------------------------------------------------------------------------- queries
+# --------------------------------------------------------------------------------------------- queries
 
 
 def list_pkgs(
@@ -134,7 +134,7 @@ def normalize_name(ctx: Context, name: str) -> str:
     return plain if plain and architecture in ("all", "any", _architecture(ctx)) else name
 
 
-# ---------------------------------------------------------------------------------------------------------------- changes
+# --------------------------------------------------------------------------------------------- changes
 
 
 def refresh_db(
@@ -182,15 +182,15 @@ def install(
     """Install packages with APT. Return the changes: {name: {"old": version, "new": version}}.
 
     name
-        one package, or several with commas; ``pkgs`` a list of names and of {name: version}
+        one package to install, or several with commas; ``pkgs``: a list of names and of {name: version}
     version
-        a version, a glob (``1.22*``), or conditions (``>=1.2, <2``)
+        wanted version of the package: a version, a glob (``1.22*``), or conditions (``>=1.2, <2``)
     sources
-        a list of {name: path}, salt://, http:// or a .deb file of the host
+        package files to install: a list of {name: path}, where a path is salt://, http:// or a .deb file of the host
     downloadonly
-        only download; return the files, by package and version
+        True: only download the packages; return a map of package to version to the file's data
     debconf
-        a file (salt:// or the host's) with answers to the packages' questions, in the format of debconf-set-selections
+        file (salt:// or of the host) with answers to the packages' questions, in the format of debconf-set-selections
 
     CLI Example:
 
@@ -294,7 +294,7 @@ def autoremove(ctx: Context, purge: bool = False, **kwargs: object) -> dict[str,
     return changes
 
 
-# ------------------------------------------------------------------------------------------------------------------------ holds
+# ----------------------------------------------------------------------------------------------- holds
 
 
 def get_selections(ctx: Context, pattern: str | None = None, state: str | None = None) -> dict[str, list[str]]:
@@ -358,7 +358,7 @@ def unhold(
     return answers
 
 
-# ---------------------------------------------------------------------------------------------------------------------- helpers
+# --------------------------------------------------------------------------------------------- helpers
 
 
 def _known(ctx: Context) -> apt.Packages:

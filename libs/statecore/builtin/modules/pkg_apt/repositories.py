@@ -29,7 +29,7 @@ def get_repo(ctx: Context, repo: str, exact: bool = False, **kwargs: object) -> 
     with it. Return {} if the host has none.
 
     exact
-        the architectures must also be those of the line
+        True: the architectures must also be those of the line
 
     CLI Example:
 
@@ -74,15 +74,16 @@ def mod_repo(
     repo
         a line: ``deb [signed-by=/etc/apt/keyrings/x.gpg] https://x.test/debian bookworm main``
     comps, architectures, dist, trusted, disabled
-        replace those in the line; the first two are comma-separated
+        values that replace those in the line; the first two are lists or text with commas
     file
         the file for a new source: ``/etc/apt/sources.list.d/x.list``, or ``.sources`` for a stanza
     key_url, key_text
-        the signing key. It is kept in the file that ``signed-by`` names, else among the keys that are trusted for all sources
+        the signing key. It is kept in the file that ``signed-by`` names, else among the keys that are trusted for all
+        sources
     clean_file
-        remove all other sources from the file
+        True: remove all other sources from the file
     refresh
-        fetch the package lists afterwards
+        True: fetch the package lists afterwards
 
     CLI Example:
 

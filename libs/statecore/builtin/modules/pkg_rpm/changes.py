@@ -16,7 +16,7 @@ def refresh_db(ctx: Context, check_update: bool = True, failhard: bool = False, 
     failed.
 
     fromrepo, enablerepo, disablerepo, disableexcludes, branch, setopt
-        choose the repositories, as dnf's options of these names
+        repositories to use; these arguments are passed to dnf as its options of these names
     check_update
         False: only mark the metadata as expired, so that dnf fetches it with its next command; return True
 
@@ -59,21 +59,21 @@ def install(
     """Install packages with dnf. Return the changes: {name: {"old": version, "new": version}}.
 
     name
-        one package, or several with commas; ``pkgs`` a list of names and of {name: version}
+        one package to install, or several with commas; ``pkgs``: a list of names and of {name: version}
     version
-        a version, a glob (``1.22*``), or conditions (``>=1.2, <2``)
+        wanted version of the package: a version, a glob (``1.22*``), or conditions (``>=1.2, <2``)
     sources
-        a list of {name: path}, salt://, http:// or an .rpm file of the host
+        package files to install: a list of {name: path}, where a path is salt://, http:// or an .rpm file of the host
     advisory_ids
-        install the packages of these advisories instead
+        ids of advisories, whose packages are installed instead of ``name``
     downloadonly
-        only download; return the files, by package and version
+        True: only download the packages; return a map of package to version to the file's data
     update_holds
-        unhold held packages during the installation; without it a held package is an error
+        True: end the hold of packages during the installation; without it a held package is an error
     skip_verify
-        do not check signatures
+        True: do not check the packages' signatures
     fromrepo, enablerepo, disablerepo, disableexcludes, branch, setopt
-        choose the repositories, as dnf's options of these names
+        repositories to use; these arguments are passed to dnf as its options of these names
 
     CLI Example:
 
@@ -163,7 +163,7 @@ def upgrade(
     "new": version}}.
 
     minimal
-        upgrade only to the first version with a bug fix
+        True: upgrade only to the first version with a bug fix
     obsoletes
         False: keep packages that other packages replace
     security, exclude and others

@@ -29,7 +29,7 @@ def group_info(
     default, conditional.
 
     expand
-        list the packages of an environment's groups in place of the groups
+        True: list the packages of an environment's groups in place of the groups
     fromrepo, enablerepo, disablerepo
         choose the repositories
 

@@ -23,9 +23,10 @@ def list_pkgs(
     """Return a map of package to version for the packages that rpm has installed.
 
     attr
-        attributes to return in place of a version (epoch, version, release, arch, install_date, install_date_time_t), or ``all``
+        attributes to return in place of a version (epoch, version, release, arch, install_date, install_date_time_t),
+        or ``all``
     removed, purge_desired
-        {}: rpm keeps no records of removed packages
+        True: return {}, because rpm keeps no records of removed packages
 
     CLI Example:
 
@@ -65,7 +66,7 @@ def latest_version(ctx: Context, *names: str, refresh: bool = True, **kwargs: ob
     several names return a map.
 
     fromrepo, enablerepo, disablerepo, disableexcludes, branch, setopt
-        choose the repositories, as dnf's options of these names
+        repositories to use; these arguments are passed to dnf as its options of these names
 
     CLI Example:
 
@@ -110,9 +111,9 @@ def list_repo_pkgs(ctx: Context, *names: str, byrepo: bool = False, **kwargs: ob
     """Return a map of package (named by globs, or all) to its versions in dnf's repositories, newest first.
 
     byrepo
-        return {repository: {package: versions}}
+        True: return {repository: {package: versions}}
     cacheonly
-        use the metadata that dnf already has, without fetching
+        True: use the metadata that dnf already has, without fetching
     """
     by_repository: dict[str, dict[str, list[str]]] = {}
     together: dict[str, list[str]] = {}

@@ -50,7 +50,8 @@ def mod_repo(
     """Add or change a dnf repository. Return {file: {repository: options}}.
 
     name (or humanname), baseurl, mirrorlist, metalink, enabled, gpgcheck, gpgkey and others
-        options of the section; an empty value removes the option. Exactly one of baseurl, mirrorlist and metalink is needed
+        options of the section; an empty value removes the option. Exactly one of baseurl, mirrorlist and metalink is
+        needed
     comments
         a list that replaces the comments of the section
     basedir

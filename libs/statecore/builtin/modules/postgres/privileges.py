@@ -172,7 +172,7 @@ def holds_any_privilege(
     return any(each and (names == [EVERY] or set(names) & set(each)) for each in held.values())
 
 
-# ------------------------------------------------------------------------------------------------------------------------ parts
+# ----------------------------------------------------------------------------------------------- helpers
 
 
 def _members(ctx: Context, to: Connection, group: str) -> dict[str, bool]:

@@ -169,7 +169,7 @@ def ss(ctx: Context, name: str) -> list[object]:
     return [str(name), [line for line in _output_lines(ctx, ["ss", "-neap"]) if str(name) in line]]
 
 
-# ------------------------------------------------------------------------------------------------------------------------ parts
+# ----------------------------------------------------------------------------------------------- helpers
 
 
 def _started(ctx: Context, process: Process) -> float:

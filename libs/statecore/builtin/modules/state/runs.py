@@ -21,30 +21,37 @@ def apply(ctx: Context, mods: str | Sequence[str] | None = None, **kwargs: Any) 
     """Apply SLS files, or without any all SLS files that the top file assigns (highstate).
 
     test
-        ``True`` shows the changes without making them
+        True: show the changes without making them
     pillar
-        a map whose values override the pillar's
+        map whose values override those of the pillar
     exclude
-        SLS files to leave out: names or globs, separated by commas or as a list, which may also hold ``{'sls': name}`` and
-        ``{'id': name}``
+        SLS files to leave out: names or globs, separated by commas or as a list, which may also hold ``{'sls': name}``
+        and ``{'id': name}``
     saltenv, pillarenv
-        environment of the states, of the pillar
+        saltenv of the SLS files, pillarenv of the pillar
     queue
-        ``True`` waits for the end of other state runs, a number waits only if fewer runs are before this one; otherwise a second
-        run is refused
+        True: wait for the end of other state runs; a number: wait only if fewer runs are before this one. Otherwise a
+        second run is refused
     concurrent
-        ``True`` runs at the same time as others
+        True: run at the same time as other state runs
     localconfig
         a YAML file on the minion with options for this run
     sync_mods
         kinds of users' modules to fetch first (``all``), with SLS files
     mock
-        ``True`` calls no state functions, which shows the order of the run
-    state_events, failhard, force, terse, cache, cache_name
-        fire an event after each state; stop at the first failure; run in spite of pillar errors; return only failed and changed
-        states; use the high data of the last run of that name
+        True: call no state functions, which shows the order of the run
+    state_events
+        True: fire an event after each state
+    failhard
+        True: stop at the first state that fails
+    force
+        True: run in spite of errors in the pillar
+    terse
+        True: return only failed and changed states
+    cache, cache_name
+        True: use the stored high data of the last run with the name ``cache_name``
 
-    Returns the running dictionary, or a list of errors.
+    Return the running dictionary, or a list of errors.
 
     CLI Example:
 

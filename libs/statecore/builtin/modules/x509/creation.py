@@ -71,9 +71,9 @@ def create_certificate(
         the certificate's subject
     serial_number, not_before, not_after, days_valid, digest
         dates are ``%Y-%m-%d %H:%M:%S`` in UTC; days_valid is 365 by default
-    basicConstraints, keyUsage, extendedKeyUsage, subjectKeyIdentifier, authorityKeyIdentifier, issuerAltName, subjectAltName,
-    authorityInfoAccess, crlDistributionPoints, certificatePolicies, policyConstraints, inhibitAnyPolicy, nameConstraints, noCheck,
-    tlsfeature
+    basicConstraints, keyUsage, extendedKeyUsage, subjectKeyIdentifier, authorityKeyIdentifier, issuerAltName,
+    subjectAltName, authorityInfoAccess, crlDistributionPoints, certificatePolicies, policyConstraints,
+    inhibitAnyPolicy, nameConstraints, noCheck, tlsfeature
         extensions, in the syntax of OpenSSL's configuration, or as maps and lists
     signing_policy
         the name of a policy of the signer, whose values override the arguments
