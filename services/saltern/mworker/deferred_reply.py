@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 
 def _nothing(how: str) -> None:
@@ -18,9 +17,9 @@ class DeferredReply:
     """The result of a command whose value a child process computes later."""
 
     #: Computes the value. None: another child process answers this request already.
-    work: Callable[[], Any] | None
+    work: Callable[[], object] | None
     #: Value to answer if the child process cannot be started or ends without a value.
-    refused: Any
+    refused: object
     #: Called with the reason if the child process fails.
     lost: Callable[[str], None] = _nothing
 

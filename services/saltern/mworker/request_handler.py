@@ -9,7 +9,6 @@ import logging
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import msgpack
 
@@ -67,7 +66,7 @@ class RequestHandler:
         #: This worker's pool while it decrypts a request of unknown command; empty if the request is known to belong here.
         self._opening_pool = ""
         #: Map of minion id to the last (public key, token) that passed, so that a token is verified once.
-        self._tokens: dict[Any, Any] = {}
+        self._tokens: dict[str, tuple[str, bytes]] = {}
         self._redis_away = False
         #: The store's error that was logged last.
         self._last_fault = ""
@@ -316,7 +315,7 @@ def _deferred(opened: OpenedRequest, deferred: DeferredReply) -> SealedDeferredR
     )
 
 
-def _fields(payload: bytes) -> Mapping[str, Any]:
+def _fields(payload: bytes) -> Mapping[str, object]:
     try:
         check_values(payload, MAX_VALUES)
         fields = msgpack.unpackb(payload, strict_map_key=False)

@@ -14,7 +14,6 @@ Source: docs/protocol.md#event-tags. Salt: salt/utils/event.py, fire_ret_load
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from saltwire import tags
 
@@ -45,7 +44,7 @@ def failed_states(ret: Mapping[str, object]) -> Iterator[tuple[str, dict[str, ob
 
 
 def _events(
-    key: str, state: dict[str, Any], ret: Mapping[str, Any], fun: str
+    key: str, state: dict[str, object], ret: Mapping[str, object], fun: str
 ) -> Iterator[tuple[str, dict[str, object]]]:
     parts = key.split(_PARTS)
     name = f"{parts[0]}.{parts[-1]}"
@@ -53,7 +52,7 @@ def _events(
         yield name, state | ({"id": ret["id"]} if "id" in state else {})
     about = {"jid": ret["jid"], "id": ret["id"], "success": False, "return": f"Error: {name}", "fun": fun}
     user = {"user": ret["user"]} if "user" in ret else {}
-    yield tags.job_state_error(ret["jid"], ret["id"], fun), {**state, **about, **user}
+    yield tags.job_state_error(str(ret["jid"]), str(ret["id"]), fun), {**state, **about, **user}
 
 
 def _runs(ret: Mapping[str, object]) -> Iterator[tuple[str, object, object]]:
@@ -68,7 +67,7 @@ def _runs(ret: Mapping[str, object]) -> Iterator[tuple[str, object, object]]:
             yield str(name), _of(value, at, name), _of(code, at, name)
 
 
-def _of(values: object, at: int, name: object) -> Any:
+def _of(values: object, at: int, name: object) -> object:
     if isinstance(values, Mapping):
         return values.get(name)
     return values[at] if isinstance(values, list) and at < len(values) else None

@@ -10,7 +10,6 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import Any
 from urllib.parse import quote
 
 from saltern.kit.process.cpu_limit import CpuLimit, cpu_limit
@@ -112,7 +111,7 @@ def resolve(
         pillars = {name: pillars[name] for name in pillar_of if name in pillars}
     # Asked before the limit begins, because the range server is reached over the network.
     listed = _missing(context, tgt, tgt_type, accepted, ranges)
-    nothing: Mapping[str, Any] = {}
+    nothing: Mapping[str, object] = {}
     try:
         with cpu_limit(_PEERS_SECONDS if peer else _OPERATORS_SECONDS):
             matcher = compile_target(

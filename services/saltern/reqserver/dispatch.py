@@ -9,7 +9,7 @@ worker. That is safe, because commands may be repeated: a return is stored once,
                                                     busy --defer--> idle; a child process of the worker sends the reply later
                                                     busy --wrong_pool--> idle; the request waits for a worker of its own pool
 
-With several pools, only the worker that decrypts a request learns its command. Any idle worker may decrypt it; the
+With several pools, only the worker that decrypts a request learns its command. object idle worker may decrypt it; the
 worker handles the request if it belongs to the worker's pool, and gives it back otherwise (docs/decisions/0010). The
 Dispatcher gets events with the current time and returns instructions, which ``main`` carries out.
 """

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from saltern.mworker.commands import (
     control,
@@ -29,7 +29,7 @@ from saltern.mworker.commands import (
 from saltern.mworker.worker_context import WorkerContext
 
 #: (context, minion id, load) -> value that is encrypted and sent back.
-MinionHandler: TypeAlias = Callable[[WorkerContext, str, Mapping[str, Any]], Any]
+MinionHandler: TypeAlias = Callable[[WorkerContext, str, Mapping[str, object]], object]
 
 #: (context, name of the operator's key, fields) -> value of the answer. Raises ControlError to refuse.
 ControlHandler: TypeAlias = Callable[[WorkerContext, str, Mapping[str, object]], object]

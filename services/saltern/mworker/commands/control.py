@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from masterstore.errors import JidTaken, StoreError, StoreUnavailable
 from masterstore.jobs import Published
@@ -30,7 +30,7 @@ from statecore.model.nearest import close_matches
 #: Keyword arguments of publish that become fields of the publication. Source: docs/protocol.md#publications
 _PASSED_ON = ("delimiter", "metadata", "module_executors", "executor_opts", "ret_config", "ret_kwargs", "start_event")
 
-Kind = TypeVar("Kind", list[Any], dict[str, Any])
+Kind = TypeVar("Kind", list[object], dict[str, object])
 
 #: Functions that ask what runs now. They are not replayed: a minion that comes back later would get many useless ones.
 _OF_THE_MOMENT = frozenset(f"saltutil.{name}" for name in ("find_job", "running", "is_running"))
@@ -135,7 +135,7 @@ def targets(context: WorkerContext, client: str, fields: Mapping[str, object]) -
 
 
 def _record(
-    context: WorkerContext, load: dict[str, Any], minions: Sequence[str], fields: Mapping[str, object]
+    context: WorkerContext, load: dict[str, object], minions: Sequence[str], fields: Mapping[str, object]
 ) -> Published:
     wanted = str(fields.get("jid") or "")
     if wanted and not is_jid(wanted):
@@ -173,9 +173,9 @@ def _record(
     raise ControlError("JidError", "Master failed to assign jid")
 
 
-def _of_the_moment(fun: str | list[str]) -> bool:
+def _of_the_moment(fun: object) -> bool:
     """Return whether a late return of the function is useless: the job only asks what runs now."""
-    return fun in _OF_THE_MOMENT if isinstance(fun, str) else all(name in _OF_THE_MOMENT for name in fun)
+    return all(name in _OF_THE_MOMENT for name in (fun if isinstance(fun, list) else [fun]))
 
 
 def _when_back(value: object) -> int:
@@ -250,7 +250,7 @@ def call_of(fields: Mapping[str, object]) -> Call:
     )
 
 
-def job_returns(context: WorkerContext, client: str, fields: Mapping[str, object]) -> dict[str, dict[str, Any]]:
+def job_returns(context: WorkerContext, client: str, fields: Mapping[str, object]) -> dict[str, dict[str, object]]:
     """Return the map of minion id to return from the job cache, for all minions of a job or for those in ``minions``."""
     minions = _typed(fields, "minions", list) if fields.get("minions") is not None else None
     return context.store.jobs.returns(str(fields.get("jid", "")), None if minions is None else list(map(str, minions)))
@@ -269,8 +269,12 @@ def runner(context: WorkerContext, client: str, fields: Mapping[str, object]) ->
     begun = begin_runner(context, request_id, call)
     if begun == jid:
         options, key_dir = context.options, context.key_dir
+
+        def work() -> None:
+            run_runner(call, options, key_dir)
+
         try:
-            context.start_runner(lambda: run_runner(call, options, key_dir), partial(end_lost, context, jid))
+            context.start_runner(work, partial(end_lost, context, jid))
         except TooManyRunners as error:
             context.store.runner_jobs.drop(request_id, jid)
             raise ControlError("TooManyRunners", str(error)) from error

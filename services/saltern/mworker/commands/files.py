@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from saltern.mworker.worker_context import WorkerContext
 from saltwire import file_transfer
@@ -58,14 +58,14 @@ def find(context: WorkerContext, minion_id: str, load: Mapping[str, object]) -> 
     return {"path": str(found[1]), "rel": _path(load), "stat": _stat(context, load), "back": found[0]}
 
 
-def serve(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> FileChunk:
+def serve(context: WorkerContext, minion_id: str, load: Mapping[str, object]) -> FileChunk:
     """Return one chunk of a file in the state tree from offset ``loc`` on; empty data ends the file.
 
     Source: docs/protocol.md#file-transfer
     """
     relative, loc, level = _path(load), load.get("loc", 0), load.get("gzip")
     path = context.files.fetch(relative, _env(load)) if isinstance(loc, int) and loc >= 0 else None
-    if path is None:
+    if path is None or not isinstance(loc, int):
         return file_transfer.missing()
     with path.open("rb") as file:
         # Not every file system can seek far behind the end of a file.
@@ -81,7 +81,7 @@ def _read(file: BinaryIO, loc: int, size: int) -> bytes:
 def master_opts(context: WorkerContext, minion_id: str, load: Mapping[str, object]) -> dict[str, object]:
     """Return the master's options that a minion's state run needs. Source: docs/protocol.md#master-options"""
     options = context.options
-    answer: dict[str, Any] = {
+    answer: dict[str, object] = {
         "file_roots": {saltenv: [] for saltenv in context.files.envs()},
         "top_file_merging_strategy": options.top_file_merging_strategy,
         "env_order": options.env_order,

@@ -9,7 +9,7 @@ import fnmatch
 import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from masterstore.minion_keys import STATES as STATE_ORDER
 from saltern.kit.links.control import ControlError
@@ -30,10 +30,10 @@ LISTS: Mapping[str, str] = {
 #: Map of list name to state.
 STATES: Mapping[str, str] = {name: state for state, name in LISTS.items()}
 
-Wheel: TypeAlias = Callable[[WorkerContext, Mapping[str, Any]], Any]
+Wheel: TypeAlias = Callable[[WorkerContext, Mapping[str, object]], object]
 
 
-def call(context: WorkerContext, fun: str, kwarg: Mapping[str, object]) -> Any:
+def call(context: WorkerContext, fun: str, kwarg: Mapping[str, object]) -> object:
     """Call the wheel function ``fun`` for minion keys and return its value.
 
     Raises ControlError if a function that changes keys gets no ``match``.
@@ -55,7 +55,7 @@ def revoke_own(context: WorkerContext, minion_id: str, load: Mapping[str, object
     return True
 
 
-def known(context: WorkerContext, client: str, fields: Mapping[str, object]) -> dict[str, dict[str, Any]]:
+def known(context: WorkerContext, client: str, fields: Mapping[str, object]) -> dict[str, dict[str, object]]:
     """Return {minion id: {"key": state of its key or "", "age": seconds since its last request or None}} of the given
     ``minions``.
     """
@@ -176,15 +176,16 @@ def bring(context: WorkerContext, kwarg: Mapping[str, object]) -> dict[str, obje
     if unknown := sorted(set(given) - set(STATES)):
         raise ControlError("InvocationError", f"there is no list {', '.join(map(str, unknown))}: {', '.join(STATES)}")
     stored: dict[str, list[str]] = {}
-    answer: dict[str, Any] = {"stored": stored, "same": [], "kept": {}, "refused": {}}
+    same: list[str] = []
+    reasons: dict[str, dict[str, str]] = {"kept": {}, "refused": {}}
     lost_access = False
     for name, pems in given.items():
         for minion, pem in pems.items():
             verdict, why = _judged(context, minion, pem, STATES[name], replace=bool(kwarg.get("replace")))
             if verdict == "same":
-                answer["same"].append(minion)
+                same.append(minion)
             elif verdict != "stored":
-                answer[verdict][str(minion)] = why
+                reasons[verdict][str(minion)] = why
             else:
                 lost_access = lost_access or why == "accepted"
                 context.store.minion_keys.store(minion, canonical_pem(pem), STATES[name])
@@ -194,7 +195,7 @@ def bring(context: WorkerContext, kwarg: Mapping[str, object]) -> dict[str, obje
                 )
     if lost_access:
         _rotate(context, kwarg)
-    return answer
+    return {"stored": stored, "same": same, **reasons}
 
 
 def generate(context: WorkerContext, kwarg: Mapping[str, object]) -> dict[str, str]:
@@ -219,7 +220,7 @@ def generate_accepted(context: WorkerContext, kwarg: Mapping[str, object]) -> di
 def _by_name(function: Wheel) -> Wheel:
     """Wrap a key function so that ``match`` must be {list name: ids}."""
 
-    def run(context: WorkerContext, kwarg: Mapping[str, object]) -> Any:
+    def run(context: WorkerContext, kwarg: Mapping[str, object]) -> object:
         match = kwarg.get("match")
         lists = match if isinstance(match, Mapping) else {"": None}
         if not all(name in STATES and isinstance(ids, list) for name, ids in lists.items()):
@@ -282,23 +283,24 @@ def list_named(word: str) -> str:
     return next((name for start, name in _WORDS.items() if word.startswith(start)), "")
 
 
-def _judged(context: WorkerContext, minion: Any, pem: Any, state: str, *, replace: bool) -> tuple[str, str]:
+def _judged(context: WorkerContext, minion: object, pem: object, state: str, *, replace: bool) -> tuple[str, str]:
     """Return (result of importing a minion key, its reason). The result is stored, same, kept or refused.
 
     For ``stored`` the second value is the state of the key that is replaced, or empty text.
     """
-    if not is_minion_id(minion):
+    text = pem if isinstance(pem, str) else ""
+    if not isinstance(minion, str) or not is_minion_id(minion):
         return "refused", "no minion id of this master"
     try:
-        PublicKey.from_pem(pem if isinstance(pem, str) else "")
+        PublicKey.from_pem(text)
     except PeerFault as error:
         return "refused", str(error)
-    if context.store.minion_keys.pems(state, [minion]).get(minion) == canonical_pem(pem):
+    if context.store.minion_keys.pems(state, [minion]).get(minion) == canonical_pem(text):
         return "same", ""
     here = context.store.minion_keys.state_of(minion)
     if here is None or state == "denied" or here[0] == "denied":
         return "stored", ""
-    same = canonical_pem(here[1]) == canonical_pem(pem)
+    same = canonical_pem(here[1]) == canonical_pem(text)
     if replace or (same and here[0] == "pending"):
         return "stored", "" if same and state == "accepted" else here[0]
     return "kept", f"the same key is {here[0]} here" if same else f"another key is {here[0]} here"

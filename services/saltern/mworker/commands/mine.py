@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from saltern.kit.links.rights import matches
 from saltern.kit.process.cpu_limit import CpuLimit, cpu_limit
@@ -38,7 +37,7 @@ def store(context: WorkerContext, minion_id: str, load: Mapping[str, object]) ->
     return True
 
 
-def get(context: WorkerContext, minion_id: str, load: Mapping[str, object]) -> dict[str, Any]:
+def get(context: WorkerContext, minion_id: str, load: Mapping[str, object]) -> dict[str, object]:
     """Return the mine values of one function as {minion id: value}, or of several functions as {function: {minion id: value}}.
 
     Functions without values are left out.
@@ -84,7 +83,7 @@ def _may_have(context: WorkerContext, minion_id: str, fun: str) -> bool:
 
 def _open_to(context: WorkerContext, minion_id: str, offered: Mapping[str, object]) -> dict[str, object]:
     """Return the mine values that their owners allow ``minion_id`` to read (``allow_tgt``), by minion id."""
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     asked: dict[tuple[str, str], bool] = {}
     for minion, value in offered.items():
         if not isinstance(value, Mapping) or _GUARD not in value:

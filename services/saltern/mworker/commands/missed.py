@@ -6,8 +6,7 @@ A minion sends them only if the sign-in reply says that the master knows them (`
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
 
 from masterstore.life import MINION_SIGNS
 from masterstore.lives import Sign, jid_ms
@@ -34,7 +33,7 @@ def missed(context: WorkerContext, minion_id: str, load: Mapping[str, object]) -
     since = after if isinstance(after, int) and not isinstance(after, bool) else 0
     found = context.store.jobs.missed(minion_id, since, now_ms, _MOST_JOBS)
     context.store.presence.seen(minion_id, now_ms)
-    jobs: list[dict[str, Any]] = []
+    jobs: list[dict[str, object]] = []
     size = 0
     for job in found:
         size += len(packb(job))
@@ -59,7 +58,7 @@ def job_signs(context: WorkerContext, minion_id: str, load: Mapping[str, object]
         context.store.jobs.sign(minion_id, taken, int(time.time() * 1000))
 
 
-def _signs(signs: Any) -> Iterator[Sign]:
+def _signs(signs: Iterable[object]) -> Iterator[Sign]:
     for one in signs:
         if not isinstance(one, Mapping) or str(one.get("sign")) not in MINION_SIGNS or not is_jid(one.get("jid")):
             continue

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import Any
 
 from masterstore.lives import jid_ms
 from saltern.kit.links.event_bus import Prepared
@@ -49,7 +48,7 @@ def store_return(context: WorkerContext, minion_id: str, load: Mapping[str, obje
         return _stored(context, minion_id, load)
 
 
-def _stored(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> Any:
+def _stored(context: WorkerContext, minion_id: str, load: Mapping[str, object]) -> object:
     """Store a minion's return in Redis. Return None if it is stored, False for a malformed load.
 
     Raises StoreUnavailable: the minion then gets no acknowledgement.
@@ -84,7 +83,7 @@ def _stored(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> 
         if recorded.first:
             event.send()
         outcome = "late" if recorded.late else "first" if recorded.first else "duplicate"
-        if recorded.complete and recorded.first and (made := jid_ms(result["jid"])):
+        if recorded.complete and recorded.first and (made := jid_ms(str(result["jid"]))):
             context.metrics.job_seconds.observe(max(0, now_ms - made) / 1000)
         if not recorded.known_job:
             context.log.warning(
@@ -106,7 +105,7 @@ def _stored(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> 
     return None
 
 
-def _store_own(context: WorkerContext, minion_id: str, result: dict[str, Any], own_id: str) -> str:
+def _store_own(context: WorkerContext, minion_id: str, result: dict[str, object], own_id: str) -> str:
     """Store the return of a job that the minion started itself; return duplicate, unkept or external for the metrics.
 
     The result gets a JID, the same one for each repetition of the return.
@@ -114,7 +113,7 @@ def _store_own(context: WorkerContext, minion_id: str, result: dict[str, Any], o
     kept, ttl = result["jid"] == _OWN, context.options.keep_jobs_seconds
     jid = new_jid(time.time())
     result["jid"] = context.store.jobs.own_jid(minion_id, own_id, jid, ttl=ttl) if own_id else jid
-    if result["jid"] != jid and (not kept or context.store.jobs.returns(result["jid"], [minion_id])):
+    if result["jid"] != jid and (not kept or context.store.jobs.returns(str(result["jid"]), [minion_id])):
         return "duplicate"
     if not kept:
         # The event is fired, but nothing is stored.
@@ -124,7 +123,7 @@ def _store_own(context: WorkerContext, minion_id: str, result: dict[str, Any], o
     # Such a job has no event of its own, so the event of the return also contains the job's fields.
     event = _prepared_event(context, minion_id, {**result, **{name: job[name] for name in _ASKED}})
     first = context.store.jobs.store_external(
-        result["jid"],
+        str(result["jid"]),
         job,
         result,
         ttl=ttl,

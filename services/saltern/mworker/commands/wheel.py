@@ -10,7 +10,7 @@ import inspect
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from masterstore.errors import StoreUnavailable
 from saltern.kit.config.master import as_opts
@@ -25,7 +25,7 @@ from statecore.model.nearest import close_matches
 from statecore.runtime.runtime import local_runtime
 
 #: A wheel function: (context, arguments...) -> its value.
-WheelFunction: TypeAlias = Callable[..., Any]
+WheelFunction: TypeAlias = Callable[..., object]
 
 #: Options that contain passwords, or URLs with passwords.
 _SECRET = frozenset({"redis_url", "proxy_password"})
@@ -34,7 +34,7 @@ _SECRET = frozenset({"redis_url", "proxy_password"})
 _SECRET_RESULTS = frozenset({"key.gen", "key.gen_accept"})
 
 
-def wheel(context: WorkerContext, client: str, fields: Mapping[str, object]) -> Any:
+def wheel(context: WorkerContext, client: str, fields: Mapping[str, object]) -> object:
     """Run one wheel function and return its value. Raises ControlError for an unknown function, or with the function's
     own error.
     """
@@ -45,7 +45,12 @@ def wheel(context: WorkerContext, client: str, fields: Mapping[str, object]) -> 
     function = _function(context, fun)
     jid = next_jid(time.time(), "")
     stem = tags.wheel(jid)
-    told: dict[str, Any] = {"fun": f"wheel.{fun}", "jid": jid, "tag": stem, "user": str(fields.get("user") or client)}
+    told: dict[str, object] = {
+        "fun": f"wheel.{fun}",
+        "jid": jid,
+        "tag": stem,
+        "user": str(fields.get("user") or client),
+    }
     told["fun_args"] = [*arg, *([dict(kwarg)] if kwarg else [])]
     context.fire(f"{stem}/new", told)
     try:
@@ -84,7 +89,7 @@ def _key_function(fun: str) -> WheelFunction:
     Its arguments go by name; only ``match`` may be positional.
     """
 
-    def run(context: WorkerContext, *arg: object, **kwarg: object) -> Any:
+    def run(context: WorkerContext, *arg: object, **kwarg: object) -> object:
         if len(arg) > 1 or (arg and "match" in kwarg):
             raise ControlError("InvocationError", "arguments of wheel functions go by name, in the map kwarg")
         return keys.call(context, fun, {**kwarg, **({"match": arg[0]} if arg else {})})
@@ -98,7 +103,7 @@ def _users(context: WorkerContext, fun: str) -> WheelFunction | None:
     if fun.count(".") != 1 or not loader.known("wheel", fun.partition(".")[0]):
         return None
 
-    def run(context: WorkerContext, *arg: object, **kwarg: object) -> Any:
+    def run(context: WorkerContext, *arg: object, **kwarg: object) -> object:
         runtime = local_runtime(as_opts(context.options, file_client="local", cachedir="", __role="master"), pillar={})
         try:
             served, function = loader.function("wheel", fun, runtime.context)
@@ -109,7 +114,7 @@ def _users(context: WorkerContext, fun: str) -> WheelFunction | None:
     return run
 
 
-def values(context: WorkerContext) -> dict[str, Any]:
+def values(context: WorkerContext) -> dict[str, object]:
     """Return all options of the master except those that hold passwords."""
     return {name: value for name, value in as_opts(context.options).items() if name not in _SECRET}
 
@@ -129,7 +134,7 @@ def connected(context: WorkerContext) -> list[str]:
     return sorted(context.store.presence.present(since) & set(context.store.minion_keys.accepted()))
 
 
-def error(context: WorkerContext, name: str | None = None, message: str = "") -> dict[str, Any]:
+def error(context: WorkerContext, name: str | None = None, message: str = "") -> dict[str, object]:
     """Raise an error of the class ``name`` with this message; without ``name`` return {} (Salt's ``error.error``)."""
     if name is not None:
         raise ControlError(str(name), str(message))
@@ -145,7 +150,7 @@ def documentation(context: WorkerContext) -> dict[str, str]:
 def _of(trees: str, function: Callable[..., object]) -> WheelFunction:
     """Return a wheel function that calls a function of ``roots`` with the directories in the option ``trees``."""
 
-    def run(context: WorkerContext, *arg: object, **kwarg: object) -> Any:
+    def run(context: WorkerContext, *arg: object, **kwarg: object) -> object:
         found: Mapping[str, Sequence[str]] = getattr(context.options, trees)
         return function(found, *arg, **kwarg)
 

@@ -10,7 +10,6 @@ import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 _STEP = math.log(1.02)
 
@@ -57,7 +56,7 @@ class Row:
         if took_ms is not None:
             self.durations.add(took_ms)
 
-    def shown(self) -> dict[str, Any]:
+    def shown(self) -> dict[str, object]:
         """Return the row as jobs.stats shows it; durations are milliseconds."""
         counts = {"jobs": self.jobs, "returns": self.returns, "failures": self.failures, "missing": self.missing}
         return {**counts, "p50_ms": self.durations.percentile(50), "p95_ms": self.durations.percentile(95)}

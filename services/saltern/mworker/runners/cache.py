@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from saltern.kit.keys.master_keys import MasterKeys
 from saltern.mworker.pillar_seal import unsealed
@@ -15,18 +14,18 @@ from statecore.sources.gitrepos.remotes import GITFS, PILLAR
 _MINIONS = "minions"
 
 
-def grains(tools: RunnerTools, tgt: object = None, tgt_type: str = "glob") -> dict[str, dict[str, Any]]:
+def grains(tools: RunnerTools, tgt: object = None, tgt_type: str = "glob") -> dict[str, dict[str, object]]:
     """Return {minion: its last known grains}; {} without a target."""
     return {} if tgt is None else dict(tools.store.cache.grains_of(tools.minions(tgt, tgt_type)))
 
 
-def pillar(tools: RunnerTools, tgt: object = None, tgt_type: str = "glob") -> dict[str, dict[str, Any]]:
+def pillar(tools: RunnerTools, tgt: object = None, tgt_type: str = "glob") -> dict[str, dict[str, object]]:
     """Return {minion: its last compiled pillar}; of all minions without a target."""
     minions = tools.minions("*" if tgt is None else tgt, tgt_type)
     return unsealed(MasterKeys.load(tools.key_dir).secret, tools.store.cache.pillars_of(minions))
 
 
-def mine(tools: RunnerTools, tgt: object = None, tgt_type: str = "glob") -> dict[str, dict[str, Any]]:
+def mine(tools: RunnerTools, tgt: object = None, tgt_type: str = "glob") -> dict[str, dict[str, object]]:
     """Return {minion: {function: value}} of the mine; of all minions without a target."""
     minions = tools.minions("*" if tgt is None else tgt, tgt_type)
     return {minion: offered for minion in minions if (offered := tools.store.cache.mine_of(minion))}
@@ -139,7 +138,7 @@ def _told(tools: RunnerTools, bank: str, minion: str) -> dict[str, object]:
     return _TOLD[bank](tools, minion, "list").get(minion, {})
 
 
-def _each(tools: RunnerTools, tgt: object, tgt_type: str, forget: Any) -> bool:
+def _each(tools: RunnerTools, tgt: object, tgt_type: str, forget: Callable[[str], object]) -> bool:
     if tgt is None:
         return False
     for minion in tools.minions(tgt, tgt_type):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from typing import Any
 
 from saltern.kit.links.control import WheelFunctions
 from saltern.mworker.runners.runner import Runner, RunnerTools
@@ -24,7 +23,7 @@ def documented(runners: Mapping[str, Runner], *names: str) -> dict[str, str]:
 
 def execution(tools: RunnerTools) -> dict[str, object]:
     """Return {execution function: its documentation} of all functions that any minion has."""
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     for load in tools.ask("*", "glob", "sys.doc").returns.values():
         docs = load.get("return")
         if isinstance(docs, Mapping):

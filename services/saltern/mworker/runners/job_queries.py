@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any
 
 from masterstore.jobs import Job, failed
 from masterstore.life import Life, State
@@ -79,7 +78,9 @@ def stats(tools: RunnerTools, window: object = None, rows: object = _ROWS, **fil
     }
 
 
-def rerun(tools: RunnerTools, jid: Any, failed: bool = False, lost: bool = False, all: bool = False) -> dict[str, Any]:
+def rerun(
+    tools: RunnerTools, jid: object, failed: bool = False, lost: bool = False, all: bool = False
+) -> dict[str, object]:
     """Publish a job again, with its function, arguments and options, to the selected minions of the job.
 
     Returns {jid of the new job, repeats, minions, missing} without waiting for returns; ``salt-run jobs.watch`` shows

@@ -28,13 +28,13 @@ _SALTS_FILTERS = ("search_function", "search_target", "search_metadata", "start_
 _PAGE = 500
 
 
-def active(tools: RunnerTools, display_progress: bool = False) -> dict[str, Any]:
+def active(tools: RunnerTools, display_progress: bool = False) -> dict[str, dict[str, Any]]:
     """Return the jobs that run on some minion now: {jid: {Function, ..., Running: [{minion: pid}], Returned: [minion]}}."""
     answers = tools.ask("*", "glob", "saltutil.running")
     if display_progress:
         for minion in sorted(answers.returns):
             _progress(tools, f"Received reply from minion {minion}")
-    found: dict[str, Any] = {}
+    found: dict[str, dict[str, Any]] = {}
     for minion, answer in answers.returns.items():
         for job in _listed(answer.get("return")):
             jid = str(job.get("jid", ""))
@@ -46,7 +46,7 @@ def active(tools: RunnerTools, display_progress: bool = False) -> dict[str, Any]
     return found
 
 
-def master(tools: RunnerTools) -> list[dict[str, Any]]:
+def master(tools: RunnerTools) -> list[dict[str, object]]:
     """Return the runners that run now, including this one: [{jid, fun, user, fun_args, where}]."""
     return [
         {
@@ -67,7 +67,7 @@ def lookup_jid(
     returned: bool = True,
     missing: bool = False,
     display_progress: bool = False,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return the returns of a job: {minion: return}, or {"outputter": ..., "data": {minion: return}} if the returns name an
     outputter. For an orchestration: {"outputter": "highstate", "data": {master id: its states}}.
 
@@ -83,7 +83,7 @@ def lookup_jid(
     if display_progress:
         for minion in sorted(job.returns):
             _progress(tools, minion)
-    data: dict[str, Any] = (
+    data: dict[str, object] = (
         {minion: ret.get("return") for minion, ret in sorted(job.returns.items())} if returned else {}
     )
     if missing:
@@ -94,7 +94,7 @@ def lookup_jid(
     return data if out is None else {"outputter": out, "data": data}
 
 
-def _report(job: Job) -> dict[str, Any] | None:
+def _report(job: Job) -> dict[str, object] | None:
     """Return the value of a runner that names an outputter, as salt-run shows it at the runner's end; else None."""
     if not str(job.load.get("fun", "")).startswith("runner.") or len(job.returns) != 1:
         return None
@@ -106,7 +106,7 @@ def _report(job: Job) -> dict[str, Any] | None:
 
 def list_job(
     tools: RunnerTools, jid: object, ext_source: object = None, display_progress: bool = False
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return a job with its load, its minions, all returns, and its state on each minion with the time of the state (States).
 
     States are expected, delivered, started, returned, offline, lost, cancelled, expired. Jobs from a returner
@@ -123,16 +123,16 @@ def list_job(
     return {"jid": job.jid, **shown(job), "Minions": sorted(job.expected), "Result": result, **states}
 
 
-def print_job(tools: RunnerTools, jid: Any, ext_source: Any = None) -> dict[str, Any]:
+def print_job(tools: RunnerTools, jid: object, ext_source: object = None) -> dict[str, object]:
     """Return {jid: the job as list_job shows it}."""
     job = list_job(tools, jid, ext_source)
-    return {job.pop("jid"): job}
+    return {str(job.pop("jid")): job}
 
 
 def list_jobs(
     tools: RunnerTools,
     ext_source: object = None,
-    outputter: Any = None,
+    outputter: object = None,
     search_metadata: Mapping[str, object] | None = None,
     search_function: object = None,
     search_target: object = None,
@@ -140,7 +140,7 @@ def list_jobs(
     end_time: str | None = None,
     display_progress: bool = False,
     **filters: object,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return the newest jobs that match: {jid: {Function, Arguments, Target, Target-type, User, StartTime}}, oldest first.
 
     A job must match all filters. Times are UTC: ``2026-11-21T14:00:00``, ``2026-11-21``, a JID, the form of StartTime, or
@@ -182,7 +182,7 @@ def list_jobs(
         _progress(tools, f"Querying returner {ext_source or 'redis'} for jobs.")
     found = {job.jid: shown(job) for job in _found(tools, source_of(tools, ext_source), filters, search_metadata, search_function,
                                                      search_target, start_time, end_time)}  # fmt: skip
-    jobs = dict(sorted(found.items()))
+    jobs: dict[str, object] = dict(sorted(found.items()))
     return jobs if not outputter else {"outputter": outputter, "data": jobs}
 
 
@@ -194,7 +194,7 @@ def list_jobs_filter(
     outputter: object = None,
     display_progress: bool = False,
     **filters: object,
-) -> list[dict[str, Any]] | dict[str, Any]:
+) -> list[dict[str, object]] | dict[str, object]:
     """Return a list of the newest ``count`` jobs, oldest first: each as list_jobs shows it, with its JID. Filters are those of
     list_jobs.
 
@@ -221,14 +221,14 @@ def list_jobs_filter(
 
 def last_run(
     tools: RunnerTools,
-    ext_source: Any = None,
+    ext_source: object = None,
     outputter: object = None,
-    metadata: Any = None,
-    function: Any = None,
-    target: Any = None,
+    metadata: Mapping[str, object] | None = None,
+    function: object = None,
+    target: object = None,
     display_progress: bool = False,
-    **filters: Any,
-) -> dict[str, Any] | bool:
+    **filters: object,
+) -> dict[str, object] | bool:
     """Return the newest job that matches, as print_job shows it; False if there is none. Filters are those of list_jobs."""
     found = list_jobs(
         tools, ext_source, None, metadata, function, target, None, None, display_progress, **filters, limit=1
@@ -341,11 +341,11 @@ def _jid(jid: object) -> str:
     return text
 
 
-def shown(job: Job) -> dict[str, Any]:
+def shown(job: Job) -> dict[str, object]:
     return _shown_load(job.load) | {"StartTime": start_time(job.jid)}
 
 
-def _shown_load(load: Mapping[str, Any]) -> dict[str, Any]:
+def _shown_load(load: Mapping[str, Any]) -> dict[str, object]:
     shown = {
         "Function": load.get("fun", "unknown-function"),
         "Arguments": list(load.get("arg") or []),
@@ -361,7 +361,7 @@ def start_time(jid: str) -> str:
     return jid_time(jid).strftime("%Y, %b %d %H:%M:%S.%f")
 
 
-def _result(ret: Mapping[str, object]) -> dict[str, Any]:
+def _result(ret: Mapping[str, object]) -> dict[str, object]:
     return {name: ret[name] for name in ("return", "retcode", "success", "out") if name in ret}
 
 
@@ -369,7 +369,7 @@ def _succeeded(ret: Mapping[str, object] | None) -> bool:
     return ret is not None and bool(ret.get("success", True)) and not ret.get("retcode")
 
 
-def _listed(value: object) -> list[Mapping[str, Any]]:
+def _listed(value: object) -> list[Mapping[str, object]]:
     return [job for job in value if isinstance(job, Mapping)] if isinstance(value, list) else []
 
 
@@ -384,7 +384,7 @@ def _any_match(value: object, patterns: list[str]) -> bool:
     return any(fnmatch.fnmatchcase(str(name), pattern) for name in names for pattern in patterns)
 
 
-def _metadata(load: Mapping[str, Any]) -> Any:
+def _metadata(load: Mapping[str, Any]) -> object:
     """Return the metadata of a job, from the option of ``salt`` or from an argument."""
     if load.get("metadata"):
         return load["metadata"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterable, Sequence
-from typing import Any
 
 from saltern.mworker.runners.runner import RunnerFault, RunnerTools
 
@@ -12,10 +11,10 @@ from saltern.mworker.runners.runner import RunnerFault, RunnerTools
 def status(
     tools: RunnerTools,
     output: bool = True,
-    tgt: Any = "*",
+    tgt: object = "*",
     tgt_type: str = "glob",
-    timeout: Any = None,
-    gather_job_timeout: Any = None,
+    timeout: float | None = None,
+    gather_job_timeout: float | None = None,
 ) -> dict[str, list[str]]:
     """Ping minions: {"up": minions that answer, "down": accepted minions that do not}. Fails if the target matches no
     minion.
@@ -33,8 +32,8 @@ def up(
     tools: RunnerTools,
     tgt: object = "*",
     tgt_type: str = "glob",
-    timeout: object = None,
-    gather_job_timeout: object = None,
+    timeout: float | None = None,
+    gather_job_timeout: float | None = None,
 ) -> list[str]:
     """Minions that answer a ping."""
     return status(tools, True, tgt, tgt_type, timeout, gather_job_timeout)["up"]
@@ -45,8 +44,8 @@ def down(
     removekeys: bool = False,
     tgt: object = "*",
     tgt_type: str = "glob",
-    timeout: object = None,
-    gather_job_timeout: object = None,
+    timeout: float | None = None,
+    gather_job_timeout: float | None = None,
 ) -> list[str]:
     """Accepted minions that do not answer a ping; with ``removekeys`` their keys are deleted."""
     silent = status(tools, True, tgt, tgt_type, timeout, gather_job_timeout)["down"]
@@ -84,12 +83,12 @@ def versions(tools: RunnerTools) -> dict[str, object]:
 
     own = importlib.metadata.version("saltern-services")
     asked = tools.ask("*", "glob", "test.version")
-    found: dict[str, Any] = {"Master": own}
+    found: dict[str, dict[str, object]] = {}
     for minion in asked.expected:
         load = asked.returns.get(minion)
         version = None if load is None or load.get("retcode") else str(load.get("return"))
         found.setdefault(_label(version, own), {})[minion] = version if version is not None else False
-    return found
+    return {"Master": own, **found}
 
 
 def _label(version: str | None, own: str) -> str:

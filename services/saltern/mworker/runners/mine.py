@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from saltern.mworker.runners.runner import RunnerTools
 
 
-def get(tools: RunnerTools, tgt: object, fun: str | Sequence[str], tgt_type: str = "glob") -> dict[str, Any]:
+def get(tools: RunnerTools, tgt: object, fun: str | Sequence[str], tgt_type: str = "glob") -> dict[str, object]:
     """Return the mine data of the targeted minions.
 
     fun
@@ -38,7 +37,8 @@ def update(
     return {minion: load.get("return") for minion, load in asked.answers().items()}
 
 
-def _open(value: Any) -> object:
+def _open(value: object) -> object:
     """Return the value of a mine entry that has ``allow_tgt``: the master's operator may read every value."""
-    guarded = isinstance(value, Mapping) and "__saltmine_acl__" in value
-    return value.get("__data__") if guarded else value
+    if isinstance(value, Mapping) and "__saltmine_acl__" in value:
+        return value.get("__data__")
+    return value

@@ -7,7 +7,6 @@ import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
 
 from masterstore.errors import StoreError
 from saltern.kit.command.arguments import on_the_wire
@@ -50,7 +49,7 @@ class OrchestrationMaster:
         """Fire an event; return whether the event bus accepted it."""
         return self._here().sender.fire(tag, data)
 
-    def ask(self, job: MinionJob, told: Mapping[str, object]) -> dict[str, dict[str, Any]]:
+    def ask(self, job: MinionJob, told: Mapping[str, object]) -> dict[str, dict[str, object]]:
         """Publish a job and return {minion id: return}."""
         tools = self._here()
         arguments = {
@@ -86,7 +85,7 @@ class OrchestrationMaster:
             raise CommandError(f"'{job.batch}' is neither a number of minions nor a percentage") from error
         return dict(sorted(answers.found.items()))
 
-    def publish(self, job: MinionJob) -> dict[str, Any]:
+    def publish(self, job: MinionJob) -> dict[str, object]:
         """Publish a job without waiting for its returns; return its JID and minions."""
         try:
             done = _publish(
@@ -98,7 +97,7 @@ class OrchestrationMaster:
             raise CommandError(str(error)) from error
         return {"jid": str(done["jid"]), "minions": list(done["minions"])} if done["jid"] else {}
 
-    def run(self, calls: Sequence[MasterCall]) -> list[dict[str, Any]]:
+    def run(self, calls: Sequence[MasterCall]) -> list[dict[str, object]]:
         """Run several runners at the same time and return their results in order."""
         tools = self._here()
         heard = self._hears(tools, "salt/run/")
@@ -116,7 +115,7 @@ class OrchestrationMaster:
             {"return": job, "success": False} if isinstance(job, str) else dict(found[job["jid"]]) for job in started
         ]
 
-    def wheel(self, call: MasterCall) -> dict[str, Any]:
+    def wheel(self, call: MasterCall) -> dict[str, object]:
         """Call a wheel function and return its result."""
         tools = self._here()
         told = {"type": "wheel", "name": call.fun, "args": dict(call.kwarg)}
@@ -128,7 +127,7 @@ class OrchestrationMaster:
             return {"return": str(error), "success": False}
         return {"return": value, "success": True}
 
-    def events(self, prefix: str, seconds: float) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    def events(self, prefix: str, seconds: float) -> Iterator[tuple[str, Mapping[str, object]]]:
         """Yield the (tag, data) of the event bus' events with this tag prefix for ``seconds`` seconds."""
         tools = self._here()
         deadline = time.monotonic() + seconds
@@ -187,7 +186,7 @@ class _MinionReturns:
     """Collects the returns of an orchestration's job."""
 
     def __init__(self, *, expected: bool) -> None:
-        self.found: dict[str, dict[str, Any]] = {}
+        self.found: dict[str, dict[str, object]] = {}
         self._expected = expected
 
     def add(self, minion: str, load: Mapping[str, object]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from saltern.kit.config.master import as_opts
 from saltern.kit.keys.master_keys import MasterKeys
@@ -26,7 +25,7 @@ def show_pillar(tools: RunnerTools, minion: str = "*", **kwargs: object) -> Mapp
     any other name
         overrides the grain of that name
     """
-    own: dict[str, Any] = {name: kwargs.pop(name) for name in ("saltenv", "pillarenv") if name in kwargs}
+    own: dict[str, object] = {name: kwargs.pop(name) for name in ("saltenv", "pillarenv") if name in kwargs}
     return dict(_runtime(tools, minion, kwargs, own).pillar)
 
 
@@ -57,7 +56,7 @@ def show_pillar_cache(tools: RunnerTools, minion: str = "*", **kwargs: object) -
         return False
     secret = MasterKeys.load(tools.key_dir).secret
     asked = [str(kwargs.get(name) or "") for name in ("saltenv", "pillarenv")]
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     for each in tools.minions(minion, "glob"):
         kept = unsealed(secret, tools.store.cache.kept_pillar(each))
         fitting = [kept[name] for name in sorted(kept) if not any(asked) or name == " ".join(asked)]

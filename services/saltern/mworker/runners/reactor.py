@@ -37,13 +37,13 @@ def list_(tools: RunnerTools, saltenv: str = "base", test: object = None) -> lis
 
         salt-run reactor.list
     """
-    rows: list[dict[str, Any]] = _ask(tools, "list", {}, "list-results")["reactors"]
+    rows: list[dict[str, object]] = _ask(tools, "list", {}, "list-results")["reactors"]
     return rows
 
 
 def add(
     tools: RunnerTools, event: str, reactors: str | Sequence[str], saltenv: str = "base", test: object = None
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Add reactor SLS files for a tag glob: {"status": whether they were added, "comment": ...}. A glob that already has
     reactions is not changed.
 
@@ -52,20 +52,20 @@ def add(
         salt-run reactor.add 'site/*/down' reactors='/srv/reactor/down/*.sls'
     """
     files = [reactors] if isinstance(reactors, str) else list(reactors)
-    result: dict[str, Any] = _ask(tools, "add", {"event": event, "reactors": files}, "add-complete")["result"]
+    result: dict[str, object] = _ask(tools, "add", {"event": event, "reactors": files}, "add-complete")["result"]
     # Workers reread the wanted tags only this often. After this wait no event of the new glob is missed.
     time.sleep(WANTED_BELIEVED)
     return result
 
 
-def delete(tools: RunnerTools, event: str, saltenv: str = "base", test: object = None) -> dict[str, Any]:
+def delete(tools: RunnerTools, event: str, saltenv: str = "base", test: object = None) -> dict[str, object]:
     """Remove the reactions of a tag glob: {"status": whether there were any, "comment": ...}.
 
     CLI Example:
 
         salt-run reactor.delete 'site/*/down'
     """
-    result: dict[str, Any] = _ask(tools, "delete", {"event": event}, "delete-complete")["result"]
+    result: dict[str, object] = _ask(tools, "delete", {"event": event}, "delete-complete")["result"]
     return result
 
 

@@ -6,7 +6,7 @@ The returner comes from ``returner_dirs`` or ``salt://_returners`` and has Salt'
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -73,7 +73,7 @@ class ReturnerJobs:
         found = [Job(str(jid), _load(_map(row, f"{self._name}.get_jids: {jid}"))) for jid, row in listed.items()]
         return sorted((job for job in found if _fits(job, wanted)), key=lambda job: job.jid, reverse=True)
 
-    def _ask(self, function: str, *args: object) -> Any:
+    def _ask(self, function: str, *args: object) -> object:
         fun = f"{self._name}.{function}"
         try:
             served, name = self._runtime.loader.function("returners", fun, self._runtime.context)
@@ -95,7 +95,7 @@ def _map(value: object, whose: str) -> dict[str, Any]:
     return dict(value)
 
 
-def _load(row: Mapping[str, object]) -> dict[str, Any]:
+def _load(row: Mapping[str, object]) -> dict[str, object]:
     return {field: row[name] for name, field in _SHOWN.items() if name in row}
 
 
@@ -103,8 +103,8 @@ def _fits(job: Job, wanted: JobFilter) -> bool:
     if not is_jid(job.jid):
         return False
     made, load = jid_time(job.jid).timestamp() * 1000, job.load
-    functions = load.get("fun") if isinstance(load.get("fun"), list) else str(load.get("fun")).split(",")
-    target = load.get("tgt")
+    fun, target = load.get("fun"), load.get("tgt")
+    functions = fun if isinstance(fun, list) else str(fun).split(",")
     return (
         (wanted.after_ms is None or made >= wanted.after_ms)
         and (wanted.before_ms is None or made < wanted.before_ms)
@@ -115,5 +115,5 @@ def _fits(job: Job, wanted: JobFilter) -> bool:
     )
 
 
-def _any(names: Any, globs: tuple[str, ...]) -> bool:
+def _any(names: Iterable[object], globs: tuple[str, ...]) -> bool:
     return not globs or any(fnmatchcase(str(name), glob) for name in names for glob in globs)

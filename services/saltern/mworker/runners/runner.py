@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 import zmq
 
@@ -45,7 +45,7 @@ _STORE_PATIENCE, _STORE_PAUSE = 300.0, 0.5
 _NOBODY = 2
 
 #: A runner: (tools, arguments...) -> its return value.
-Runner: TypeAlias = Callable[..., Any]
+Runner: TypeAlias = Callable[..., object]
 
 
 @dataclass(frozen=True)
@@ -55,8 +55,8 @@ class RunnerCall:
     jid: str
     fun: str
     function: Runner
-    arg: Sequence[Any]
-    kwarg: Mapping[str, Any]
+    arg: Sequence[object]
+    kwarg: Mapping[str, object]
     user: str
 
 
@@ -75,9 +75,9 @@ class Asked:
     #: Empty if no minion matched.
     jid: str
     expected: tuple[str, ...]
-    returns: dict[str, dict[str, Any]]
+    returns: dict[str, dict[str, object]]
 
-    def answers(self) -> dict[str, dict[str, Any]]:
+    def answers(self) -> dict[str, dict[str, object]]:
         """Return the map of minion id to return. Raises RunnerFault if no minion matched the job's target."""
         if not self.jid:
             raise RunnerFault(NO_MATCH, _NOBODY)
@@ -151,7 +151,7 @@ class RunnerTools:
         heard: bool | None = None,
     ) -> Asked:
         """Wait for the returns of a published job, as ``ask`` does. Raises ControlError, ControlTimeout."""
-        found: dict[str, dict[str, Any]] = {}
+        found: dict[str, dict[str, object]] = {}
         if not job["jid"]:
             return Asked("", (), found)
         if heard is None:
@@ -186,11 +186,11 @@ class _Found:
         """Ignore a minion that did not return."""
 
 
-def seconds(value: Any, name: str) -> float:
+def seconds(value: object, name: str) -> float:
     """Return a runner's argument as a number of seconds. Raises RunnerFault, whose message has the argument's ``name``."""
     try:
-        found = float(value)
-    except (TypeError, ValueError):
+        found = float(value) if isinstance(value, int | float | str) else math.nan
+    except (OverflowError, ValueError):
         found = math.nan
     if not 0 <= found < math.inf:
         raise RunnerFault(f"{name} must be a number of seconds, not {value!r}")
@@ -221,7 +221,7 @@ def with_tools(
         return work(_opened(jid, user, options, key_dir, stack))
 
 
-def run_runner(call: RunnerCall, options: MasterOptions, key_dir: Path) -> Any:
+def run_runner(call: RunnerCall, options: MasterOptions, key_dir: Path) -> object:
     """Run a runner, store and fire its result, and return its value. Must be called in a child process."""
     with contextlib.ExitStack() as stack:
         tools = _opened(call.jid, call.user, options, key_dir, stack)
@@ -291,7 +291,7 @@ def _signs_of_life(jid: str, options: MasterOptions) -> Iterator[None]:
         thread.join(2 * SIGN_EVERY)
 
 
-def outcome(call: RunnerCall, tools: RunnerTools) -> tuple[Any, int]:
+def outcome(call: RunnerCall, tools: RunnerTools) -> tuple[object, int]:
     """Run a runner and return (its value or the reason for its failure, its return code)."""
     try:
         if wrong := misuse(call.fun, call.function, call.arg, call.kwarg, given=1):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from saltern.kit.config.master import as_opts
 from saltern.kit.trees.served_files import file_server
@@ -12,7 +11,7 @@ from saltern.mworker.runners.runner import RunnerFault, RunnerTools
 from statecore.runtime.runtime import local_runtime
 
 
-def cmd(tools: RunnerTools, fun: str, *args: Any, **kwargs: Any) -> Any:
+def cmd(tools: RunnerTools, fun: str, *args: object, **kwargs: object) -> object:
     """Run an execution function on the master itself, in the worker's container, and return its result.
 
     with_pillar
@@ -44,7 +43,7 @@ def wollist(tools: RunnerTools, maclist: str, bcast: str = "255.255.255.255", de
 
 
 def wolmatch(
-    tools: RunnerTools, tgt: Any, tgt_type: str = "glob", bcast: str = "255.255.255.255", destport: int = 9
+    tools: RunnerTools, tgt: object, tgt_type: str = "glob", bcast: str = "255.255.255.255", destport: int = 9
 ) -> list[str]:
     """Wake up minions by the addresses in their stored grains (``hwaddr_interfaces``); return the addresses."""
     kept = tools.store.cache.all_grains()
@@ -59,23 +58,23 @@ def wolmatch(
     return [mac for mac in found if wol(tools, mac, bcast, destport)]
 
 
-def query(tools: RunnerTools, url: str, **kwargs: Any) -> Any:
+def query(tools: RunnerTools, url: str, **kwargs: object) -> object:
     """Send a request to a web server (``http.query``) from the worker's network, and return the result."""
     return cmd(tools, "http.query", url, **kwargs)
 
 
 def execute(
     tools: RunnerTools,
-    tgt: Any,
+    tgt: object,
     fun: str,
-    arg: Sequence[Any] = (),
+    arg: Sequence[object] = (),
     timeout: float | None = None,
     tgt_type: str = "glob",
     ret: str = "",
     jid: str = "",
-    kwarg: Mapping[str, Any] | None = None,
-    **kwargs: Any,
-) -> dict[str, Any]:
+    kwarg: Mapping[str, object] | None = None,
+    **kwargs: object,
+) -> dict[str, object]:
     """Run an execution function on minions and return {minion: return}.
 
     jid

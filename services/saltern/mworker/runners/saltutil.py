@@ -6,9 +6,8 @@ a shared directory, or one call on each machine.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 from saltern.kit.config.master import as_opts
 from saltern.kit.trees.served_files import file_server
@@ -43,7 +42,9 @@ def _of(kind: str) -> Runner:
     return sync_kind
 
 
-def _sync(tools: RunnerTools, kind: str, saltenv: Any, whitelist: object, blacklist: object) -> list[str]:
+def _sync(
+    tools: RunnerTools, kind: str, saltenv: str | Iterable[str], whitelist: object, blacklist: object
+) -> list[str]:
     options = tools.options
     envs = saltenv.split(",") if isinstance(saltenv, str) else list(saltenv)
     files = file_server(options)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from saltern.kit.config.master import as_opts
 from saltern.kit.trees.served_files import file_server
@@ -225,7 +224,7 @@ class _OneJob:
     def __init__(self, jid: str) -> None:
         self._job = {"jid": jid, "fun": "runner.state.orchestrate", "pid": os.getpid()}
 
-    def running(self) -> list[dict[str, Any]]:
+    def running(self) -> list[dict[str, object]]:
         """Return a list of one job: the orchestration."""
         return [self._job]
 

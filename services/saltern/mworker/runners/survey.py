@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import difflib
-from typing import Any
+from typing import NotRequired, TypedDict
 
 from saltern.mworker.runners.runner import RunnerFault, RunnerTools
 
 
-def hash(tools: RunnerTools, *args: object, **kwargs: object) -> list[dict[str, object]]:
+class Pool(TypedDict):
+    """The minions whose returns are equal."""
+
+    pool: list[str]
+    #: The common return as text.
+    result: str
+    diff: NotRequired[str]
+
+
+def hash(tools: RunnerTools, *args: object, **kwargs: object) -> list[Pool]:
     """Group minions by equal returns: [{"pool": minions, "result": their common return as text}].
 
     args
@@ -25,7 +34,7 @@ def hash(tools: RunnerTools, *args: object, **kwargs: object) -> list[dict[str, 
     return _pools(tools, args, kwargs)
 
 
-def diff(tools: RunnerTools, *args: object, **kwargs: object) -> list[dict[str, object]]:
+def diff(tools: RunnerTools, *args: object, **kwargs: object) -> list[Pool]:
     """As ``survey.hash``; each pool except the first also has ``diff``: the difference from the first pool's result to
     its own.
     """
@@ -43,7 +52,7 @@ def diff(tools: RunnerTools, *args: object, **kwargs: object) -> list[dict[str, 
     return pools
 
 
-def _pools(tools: RunnerTools, args: tuple[object, ...], kwargs: dict[str, object]) -> list[dict[str, Any]]:
+def _pools(tools: RunnerTools, args: tuple[object, ...], kwargs: dict[str, object]) -> list[Pool]:
     if len(args) < 2:
         raise RunnerFault("a target and a function are needed, as in: salt-run survey.hash '*' test.version")
     tgt, fun, *arg = args
@@ -54,5 +63,5 @@ def _pools(tools: RunnerTools, args: tuple[object, ...], kwargs: dict[str, objec
     pools: dict[str, list[str]] = {}
     for minion, load in asked.answers().items():
         pools.setdefault(str(load.get("return")), []).append(minion)
-    found = [{"pool": minions, "result": result} for result, minions in pools.items()]
+    found: list[Pool] = [{"pool": minions, "result": result} for result, minions in pools.items()]
     return sorted(found, key=lambda pool: len(pool["pool"]), reverse=sort == "down")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import Any
 
 from saltern.kit.config.master import shown
 from saltern.mworker.runners.runner import RunnerFault, RunnerTools, seconds
@@ -19,7 +18,7 @@ _NAMES: Mapping[str, str] = {
 }
 
 
-def arg(tools: RunnerTools, *args: object, **kwargs: object) -> dict[str, Any]:
+def arg(tools: RunnerTools, *args: object, **kwargs: object) -> dict[str, object]:
     """Return the arguments: {"args": [...], "kwargs": {...}}, without names that begin with two underscores."""
     return {"args": list(args), "kwargs": {name: value for name, value in kwargs.items() if not name.startswith("__")}}
 
@@ -59,7 +58,7 @@ def get_opts(tools: RunnerTools) -> dict[str, object]:
     return _options(tools)
 
 
-def error(tools: RunnerTools, name: str | None = None, message: str = "") -> dict[str, Any]:
+def error(tools: RunnerTools, name: str | None = None, message: str = "") -> dict[str, object]:
     """Fail with this message; without a name return {} (Salt's ``error.error``)."""
     if name is not None:
         raise RunnerFault(f"{name}: {message}" if message else str(name))
@@ -68,7 +67,7 @@ def error(tools: RunnerTools, name: str | None = None, message: str = "") -> dic
 
 def config_get(tools: RunnerTools, key: str, default: object = "", delimiter: str = ":") -> object:
     """Return an option of the master; colons lead into maps: ``file_roots:base`` (Salt's ``config.get``)."""
-    found: Any = _options(tools)
+    found: object = _options(tools)
     for part in str(key).split(delimiter):
         if not isinstance(found, dict) or part not in found:
             return default

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from saltern.kit.config.master import MasterOptions
 from saltern.mworker.runners.calling import misuse
@@ -55,7 +54,7 @@ def all_of(tools: RunnerTools, own: Mapping[str, Runner]) -> dict[str, Runner]:
     return found
 
 
-def _run(fun: str, own: Mapping[str, Runner], tools: RunnerTools, *args: object, **kwargs: object) -> Any:
+def _run(fun: str, own: Mapping[str, Runner], tools: RunnerTools, *args: object, **kwargs: object) -> object:
     loader = loader_of(tools.options)
     try:
         function = _bound(fun, own, tools, loader)
@@ -79,7 +78,7 @@ def _bound(fun: str, own: Mapping[str, Runner], tools: RunnerTools, loader: Load
     return served.bound(function, ctx)
 
 
-class _Runners(Mapping[str, Callable[..., Any]]):
+class _Runners(Mapping[str, Callable[..., object]]):
     """``__salt__`` of a runner: users' runners, and built-in runners with their RunnerTools filled in."""
 
     ctx: Context

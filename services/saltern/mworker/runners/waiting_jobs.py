@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any
 
 from masterstore.life import UNDELIVERED, Life, State
 from saltern.mworker.runners.runner import RunnerFault, RunnerTools
@@ -26,7 +25,7 @@ def list_waiting(tools: RunnerTools) -> dict[str, object]:
         salt-run jobs.list_waiting
     """
     deadlines = tools.store.jobs.waiting_jobs(int(time.time() * 1000), _MOST)
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     for job in tools.store.jobs.described(list(deadlines)):
         arguments = job.load.get("arg")
         minions = [name for name, life in tools.store.jobs.life(job.jid).items() if life.state in UNDELIVERED]

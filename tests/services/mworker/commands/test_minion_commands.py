@@ -494,7 +494,7 @@ class TestExternalPillar:
         [
             ("import sys; sys.exit(3)", "3"),
             ("raise SystemExit", "SystemExit"),
-            ("a = []; a.append(a); return {'a': a}", "what it gives contains itself"),
+            ("a = []; a.append(a); return {'a': a}", "its result contains itself"),
             ("return 5", "it gave int, and must give a dictionary"),
             ("return pillar['nothing']", "'nothing'"),
             ("import no_such_library", "No module named 'no_such_library'"),
