@@ -100,7 +100,7 @@ class Signers:
             )
             verdict = openpgp_signatures.verdict_of(seen, self.any_of, self.all_of)
         else:
-            told = self._asked(
+            result = self._asked(
                 ctx,
                 filename=str(file),
                 signature=None if signature is True else [str(each) for each in places],
@@ -109,7 +109,7 @@ class Signers:
                 signed_by_any=list(self.any_of) or None,
                 signed_by_all=list(self.all_of) or None,
             )
-            verdict = openpgp_signatures.SignatureVerdict(told.get("res") is True, str(told.get("message") or ""))
+            verdict = openpgp_signatures.SignatureVerdict(result.get("res") is True, str(result.get("message") or ""))
         if not verdict.good:
             for address, place in zip(detached, places, strict=True):
                 if address.startswith(downloads.SCHEMES):
@@ -118,10 +118,10 @@ class Signers:
 
     def _asked(self, ctx: Context, **given: object) -> Mapping[str, object]:
         try:
-            told: Mapping[str, object] = ctx.call(f"{self.backend}.verify", **given)
+            result: Mapping[str, object] = ctx.call(f"{self.backend}.verify", **given)
         except NotAvailable as error:
             raise CommandError(f"Signature verification requires the {self.backend} module: {error}") from error
-        return told
+        return result
 
     def _fetched(self, ctx: Context, address: str, saltenv: str, verify_ssl: bool) -> Path:
         try:

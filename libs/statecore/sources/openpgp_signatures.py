@@ -155,5 +155,5 @@ def _seen(signatures: Sequence[Signature]) -> str:
     """Return the signatures of a file as one text, for error messages."""
     if not signatures:
         return " (there is none)"
-    told = [f"{each.status} by {each.fingerprint or each.key_id or 'an unknown key'}" for each in signatures]
-    return f" ({', '.join(told)})"
+    descriptions = [f"{each.status} by {each.fingerprint or each.key_id or 'an unknown key'}" for each in signatures]
+    return f" ({', '.join(descriptions)})"

@@ -158,9 +158,9 @@ def _plan(
         lines, changes = plan(ctx.call("ini.get_ini", name, separator, encoding))
     except (CommandError, OSError) as error:
         return Plan.failed(str(error))
-    told = "\n".join(lines)
+    comment = "\n".join(lines)
     if not changes:
-        return Plan.unchanged((told or "No changes detected.") if ctx.test else _SAME)
+        return Plan.unchanged((comment or "No changes detected.") if ctx.test else _SAME)
 
     def run() -> Outcome:
         try:
@@ -168,7 +168,7 @@ def _plan(
         except HostError as error:
             return Outcome(str(error), ok=False)
 
-    return Plan.change(told, [Step(f"edit {name}", run)])
+    return Plan.change(comment, [Step(f"edit {name}", run)])
 
 
 def _surplus(now: Mapping[str, object], wanted: Mapping[str, object]) -> list[tuple[str | None, str | None]]:

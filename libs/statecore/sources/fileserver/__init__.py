@@ -160,8 +160,8 @@ class FileServer:
 
     def shown(self, fetched: Path) -> str:
         """Name of a fetched file for messages: its path, or its ``salt://`` URL if the path is a cached copy."""
-        told = (backend.shown(fetched) for backend in self.backends.values())
-        return next((shown for shown in told if shown != str(fetched)), str(fetched))
+        names = (backend.shown(fetched) for backend in self.backends.values())
+        return next((shown for shown in names if shown != str(fetched)), str(fetched))
 
     def _first(self, ask: Callable[[Backend], _Found | None]) -> _Found | None:
         return next((found for backend in self.backends.values() if (found := ask(backend)) is not None), None)

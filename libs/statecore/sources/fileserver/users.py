@@ -281,8 +281,8 @@ class UserFiles:
             return self._loaded.functions[function](*args, **kwargs)
         except (Exception, SystemExit) as error:
             where = _place(error, self._loaded.path)
-            said = f"{type(error).__name__}: {error}"
-            raise BackendError(f"file server backend '{self.name}': {function} failed: {said} ({where})") from error
+            reason = f"{type(error).__name__}: {error}"
+            raise BackendError(f"file server backend '{self.name}': {function} failed: {reason} ({where})") from error
 
     def _functions(self) -> Mapping[str, Callable[..., object]]:
         """Map of function name to callable of the user's backend; empty when the backend cannot be loaded. The reason

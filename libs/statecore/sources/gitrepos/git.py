@@ -135,9 +135,9 @@ def run_git(
     return done.stdout or b"" if not done.returncode else b""
 
 
-def _last(told: bytes) -> str:
+def _last(output: bytes) -> str:
     """Return the error lines ("fatal:", "error:") of git's error output, else its last line."""
-    lines = [line.strip() for line in told.decode("utf-8", "replace").splitlines() if line.strip()]
+    lines = [line.strip() for line in output.decode("utf-8", "replace").splitlines() if line.strip()]
     named = [line for line in lines if line.startswith(("fatal:", "error:"))]
     if named and named[0] == _UNREACHED and (before := lines.index(_UNREACHED)):
         # ssh has already written the reason.

@@ -59,10 +59,10 @@ class Mirror:
 
     def __init__(self, directory: Path, remote: GitRemote) -> None:
         self.remote = remote
-        told = json.dumps([remote.url, list(remote.refspecs), remote.depth, remote.user])
+        identity = json.dumps([remote.url, list(remote.refspecs), remote.depth, remote.user])
         self._home = directory
         self._blobs = directory / "blobs"
-        self.place = directory / "mirrors" / hashlib.sha256(told.encode()).hexdigest()[:32]
+        self.place = directory / "mirrors" / hashlib.sha256(identity.encode()).hexdigest()[:32]
         self._refs: Mapping[str, str] = {}
         self._refs_stamp: tuple[int, ...] | None = None
         self._trees: dict[str, GitTree] = {}
@@ -135,13 +135,13 @@ class Mirror:
         if not links:
             return {}
         wanted = list(links.items())
-        told = self._git(["cat-file", "--batch"], stdin="\n".join(each.blob for _, each in wanted).encode() + b"\n")
+        output = self._git(["cat-file", "--batch"], stdin="\n".join(each.blob for _, each in wanted).encode() + b"\n")
         found: dict[str, str] = {}
         at = 0
         for path, _ in wanted:
-            end = told.index(b"\n", at)
-            size = int(told[at:end].split()[2])
-            found[path] = told[end + 1 : end + 1 + size].decode("utf-8", "surrogateescape")
+            end = output.index(b"\n", at)
+            size = int(output[at:end].split()[2])
+            found[path] = output[end + 1 : end + 1 + size].decode("utf-8", "surrogateescape")
             at = end + 1 + size + 1
         return found
 
@@ -166,9 +166,9 @@ class Mirror:
         depth = ["--depth", str(self.remote.depth)] if self.remote.depth else []
         words = ["fetch", "--atomic", "--prune", "--no-tags", "--quiet", "--no-write-fetch-head", *depth]
         self._git([*words, "--", self.remote.url, *self.remote.refspecs], timeout=_FETCH_SECONDS)
-        told = self._git(["for-each-ref", "--format=%(refname)%00%(objecttype)%00%(objectname)%00%(*objectname)"])
+        output = self._git(["for-each-ref", "--format=%(refname)%00%(objecttype)%00%(objectname)%00%(*objectname)"])
         found: dict[str, str] = {}
-        for line in told.decode("utf-8", "surrogateescape").splitlines():
+        for line in output.decode("utf-8", "surrogateescape").splitlines():
             ref, kind, own, behind = line.split("\0")
             found[ref] = behind if kind == "tag" else own
         path = self.place / _REFS

@@ -70,8 +70,8 @@ def _wanted(remote: GitRemote, saltenv: str) -> str | None:
         return remote.all_saltenvs
     if saltenv == "base":
         return remote.base
-    told = remote.saltenv.get(saltenv, EnvPlace()).ref
-    return told or (None if remote.disable_saltenv_mapping else saltenv)
+    ref = remote.saltenv.get(saltenv, EnvPlace()).ref
+    return ref or (None if remote.disable_saltenv_mapping else saltenv)
 
 
 def _found(remote: GitRemote, ref: str, refs: Mapping[str, str], lookup: Lookup) -> str | None:

@@ -135,8 +135,8 @@ def _ref_types(value: object) -> tuple[str, ...]:
 def _envs(value: object) -> Mapping[str, EnvPlace]:
     kinds: Mapping[str, Callable[[object], str]] = {"ref": _text, "root": _text, "mountpoint": _mount}
     found: dict[str, EnvPlace] = {}
-    for env, told in _joined(value).items():
-        places = _joined(told)
+    for env, settings in _joined(value).items():
+        places = _joined(settings)
         if wrong := [name for name in places if name not in kinds]:
             raise ValueError(f"knows {', '.join(kinds)} of '{env}', not {', '.join(wrong)}")
         found[env] = EnvPlace(**{name: kinds[name](each) for name, each in places.items()})
@@ -227,14 +227,14 @@ def _remote(role: str, entry: object, common: Mapping[str, object], envs: Mappin
     if isinstance(entry, Mapping):
         if len(entry) != 1:
             raise GitConfigError(f"{role}: a remote must be `URL: parameters`, not {entry!r}")
-        ((key, told),) = entry.items()
-        if not told:
+        ((key, parameters),) = entry.items()
+        if not parameters:
             raise GitConfigError(f"{role} remote '{without_password(str(key))}' has no parameters: take the colon away")
     else:
-        key, told = entry, []
+        key, parameters = entry, []
     shown = without_password(str(key))
     try:
-        own = _joined(told) if told else {}
+        own = _joined(parameters) if parameters else {}
     except ValueError as error:
         raise GitConfigError(f"{role} remote '{shown}': its parameters {error}") from error
     known = _OWN[role]

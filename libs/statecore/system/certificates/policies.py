@@ -44,16 +44,16 @@ def merged(policy: Mapping[str, object], given: Mapping[str, object]) -> dict[st
     If the policy fixes parts of the subject, the caller's ``subject`` is ignored. If both have a map or list as
     subject, they are joined; the policy's part comes first. The policy's option ``minions`` is not part of the result.
     """
-    laid_down, asked = dict(policy), short(given)
-    if not laid_down:
+    fixed, asked = dict(policy), short(given)
+    if not fixed:
         return asked
-    laid_down.pop("minions", None)
+    fixed.pop("minions", None)
     if "subject" in asked:
-        own, theirs = laid_down.get("subject"), asked["subject"]
-        if any(name in laid_down for name in names.ATTRIBUTES):
+        own, theirs = fixed.get("subject"), asked["subject"]
+        if any(name in fixed for name in names.ATTRIBUTES):
             del asked["subject"]
         elif isinstance(own, Mapping) and isinstance(theirs, Mapping):
-            laid_down["subject"] = {**theirs, **own}
+            fixed["subject"] = {**theirs, **own}
         elif isinstance(own, list) and isinstance(theirs, list):
-            laid_down["subject"] = own + theirs
-    return asked | laid_down
+            fixed["subject"] = own + theirs
+    return asked | fixed

@@ -76,16 +76,16 @@ def line(
         managed_file.set_attributes(ctx.host, place, wanted)
         return Outcome("", owned)
 
-    told: dict[str, object] = {"new": name} if created else dict(owned)
+    reported: dict[str, object] = {"new": name} if created else dict(owned)
     steps: list[Step] = []
     if created or owned:
         steps.append(step(f"create {name}" if created else f"set owner and mode of {name}", prepare))
     if not changed:
         return Plan.change(
-            "Changes would be made", [*steps, Step("report the result", lambda: Outcome("Changes were made"))], told
+            "Changes would be made", [*steps, Step("report the result", lambda: Outcome("Changes were made"))], reported
         )
     kept = f".{time.strftime('%Y-%m-%d-%H-%M-%S')}" if backup else ""
-    changes = told | {"diff": target.diff(new, shown=show_changes)}
+    changes = reported | {"diff": target.diff(new, shown=show_changes)}
     write = target.write(new, "Changes would be made", "Changes were made", changes, backup=kept, shown=show_changes)
     return Plan.change(write.comment, [*steps, *write.steps], changes)
 

@@ -281,8 +281,8 @@ def _empty(
     def work() -> Outcome:
         ensure_parent(ctx, place, makedirs, parent_attributes(owner_and_mode, dir_mode))
         managed_file.replace(ctx.host, place, b"", owner_and_mode)
-        told = {"new": f"file {name} created"} | reported_attributes(ctx, owner_and_mode)
-        return Outcome("Empty file", told | marks.put())
+        changes = {"new": f"file {name} created"} | reported_attributes(ctx, owner_and_mode)
+        return Outcome("Empty file", changes | marks.put())
 
     return Plan.change(
         f"The file {name} is set to be changed\n{NOTE}",

@@ -68,12 +68,12 @@ def fstab_present(
     def work() -> Outcome:
         ctx.call("mount.set_fstab", *entry, **how)
         changes = {"persist": status}
-        told = [f"{fs_file} entry {'added' if new else 'updated'} in {config}."]
+        lines = [f"{fs_file} entry {'added' if new else 'updated'} in {config}."]
         if not (new and mount):
-            return Outcome(told[0], changes)
+            return Outcome(lines[0], changes)
         done = ctx.call("mount.mount", fs_file)
-        told.append(f"Mounted {name} on {fs_file}" if done is True else f"Error while mounting {_reason(done)}")
-        return Outcome("\n".join(told), changes, ok=done is True)
+        lines.append(f"Mounted {name} on {fs_file}" if done is True else f"Error while mounting {_reason(done)}")
+        return Outcome("\n".join(lines), changes, ok=done is True)
 
     would = [f"{fs_file} entry will be {'written' if new else 'updated'} in {config}."]
     if new and mount:
@@ -130,5 +130,5 @@ def _spec(ctx: Context, device: str, by: str | None) -> str | None:
     return f"{by.upper()}={tags[by.upper()]}" if by.upper() in tags else None
 
 
-def _reason(told: object) -> str:
-    return str(told).partition(":")[2] or str(told)
+def _reason(answer: object) -> str:
+    return str(answer).partition(":")[2] or str(answer)

@@ -133,8 +133,8 @@ def hold_step(
             for answer in answers
             if answer["changes"]
         }
-        said = "\n".join(answer["comment"] for answer in answers)
-        return Outcome(before + said, changes, ok=all(answer["result"] for answer in answers))
+        comments_of_all = "\n".join(answer["comment"] for answer in answers)
+        return Outcome(before + comments_of_all, changes, ok=all(answer["result"] for answer in answers))
 
     return Step(f"{'hold' if hold else 'unhold'} {', '.join(packages)}", work)
 
@@ -157,8 +157,8 @@ def held_plan(ctx: Context, packages: list[str], hold: bool | None, comment: str
         return Plan.failed(str(error))
     rest = [package for package in packages if (package in now) is not hold]
     if not rest:
-        told = comments.kept(ctx, hold=hold)
-        return Plan.unchanged(".\n".join([comment, *(f"Package {package} is {told}." for package in packages)]))
+        status = comments.kept(ctx, hold=hold)
+        return Plan.unchanged(".\n".join([comment, *(f"Package {package} is {status}." for package in packages)]))
     would = [f"Package {package} is {comments.to_be_kept(ctx, hold=hold)}." for package in rest]
     step = hold_step(ctx, packages, hold=hold, before=f"{comment}.\n")
     return Plan.change(".\n".join([comment, *would]), [step], notes=())

@@ -115,15 +115,15 @@ def installed_outcome(
     missed = [package for package in again if package in repaired.still or package not in changes]
     for package in again:
         if package not in missed:
-            said = [f"Package {names([package])} was reinstalled."]
+            sentences = [f"Package {names([package])} was reinstalled."]
             if package in repaired.altered:
-                said = [f"{said[0]} The following files were remediated:", nested(repaired.altered[package])]
-            lines += said
+                sentences = [f"{sentences[0]} The following files were remediated:", nested(repaired.altered[package])]
+            lines += sentences
     for package in missed:
-        said = [f"Reinstall was not successful for package {names([package])}."]
+        sentences = [f"Reinstall was not successful for package {names([package])}."]
         if package in repaired.still:
-            said = [f"{said[0]} The following files could not be remediated:", nested(repaired.still[package])]
-        lines += said
+            sentences = [f"{sentences[0]} The following files could not be remediated:", nested(repaired.still[package])]
+        lines += sentences
     return Outcome("\n".join(lines), changes, ok=not failed and not missed)
 
 

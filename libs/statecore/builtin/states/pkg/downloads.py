@@ -70,8 +70,8 @@ def downloaded(
             **options,
         )
         if failed := _missing(ctx, {package: wanted[package] for package in targets}, ignore_epoch):
-            told = ", ".join(comments.shown(package, wanted[package]) for package in failed)
-            return Outcome(f"The following packages failed to download: {told}", changes, ok=False)
+            names = ", ".join(comments.shown(package, wanted[package]) for package in failed)
+            return Outcome(f"The following packages failed to download: {names}", changes, ok=False)
         return Outcome("" if changes else f"Packages downloaded: {', '.join(targets)}", changes)
 
     step = Step(f"fetch {', '.join(targets)}", lambda: actions.run_guarded(work, "downloading package(s)"))
@@ -148,14 +148,14 @@ def _patched(
         return Plan.failed(str(error))
     targets = [str(each) for each in advisory_ids or [name] if str(each) not in there]
     if not targets:
-        said = "All specified advisory patches are" if advisory_ids else f"Advisory patch {name} is"
-        return Plan.unchanged(f"{said} already installed")
+        subject = "All specified advisory patches are" if advisory_ids else f"Advisory patch {name} is"
+        return Plan.unchanged(f"{subject} already installed")
 
     def work() -> Outcome:
         changes = ctx.call("pkg.install", advisory_ids=targets, downloadonly=downloadonly, **options)
         done = "downloaded" if downloadonly else "installed"
-        said = "" if changes else f"Advisory patch is not needed or related packages are already {done}"
-        return Outcome(said, changes)
+        comment = "" if changes else f"Advisory patch is not needed or related packages are already {done}"
+        return Outcome(comment, changes)
 
     step = Step(f"install {', '.join(targets)}", lambda: actions.run_guarded(work, "downloading package(s)"))
     return Plan.change(f"The following advisory patches would be downloaded: {', '.join(targets)}", [step])
