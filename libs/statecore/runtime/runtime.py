@@ -183,7 +183,7 @@ def local_runtime(
     ``LocalMinion``.
     """
     whole = {**DEFAULTS, "file_client": "local", **opts}
-    own = masterless.OwnFetches(whole, load_user_backend) if fetches and _needs_fetches(whole) else None
+    own = masterless.MasterlessRepositories(whole, load_user_backend) if fetches and _needs_fetches(whole) else None
     contexts = local_contexts(
         whole,
         _state_system,

@@ -88,7 +88,7 @@ def fetch(
     import urllib.request
 
     name = shown(url)
-    mark = _mark_of(place)
+    mark = _etag_file(place)
     try:
         request = _request(url)
         if use_etag and place.is_file() and mark.is_file():
@@ -120,11 +120,11 @@ def fetch(
 
 def remove(place: Path) -> None:
     """Remove a downloaded file at the path ``place``, and the file that stores its ETag."""
-    _mark_of(place).unlink(missing_ok=True)
+    _etag_file(place).unlink(missing_ok=True)
     place.unlink(missing_ok=True)
 
 
-def _mark_of(place: Path) -> Path:
+def _etag_file(place: Path) -> Path:
     """Return the path of the file that stores the ETag of the downloaded file ``place``."""
     return place.with_name(f".{place.name[:200]}.etag")
 

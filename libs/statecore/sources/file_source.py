@@ -199,7 +199,7 @@ def path_of(ctx: Context, address: str, saltenv: str, *, verify_ssl: bool = True
         place = downloads.cached_at(address, cache_of(ctx), saltenv)
         downloads.fetch(address, place, verify_ssl=verify_ssl)
         return place
-    found = _at_hand(ctx, address, saltenv)
+    found = _local_source(ctx, address, saltenv)
     if isinstance(found, str):
         raise CommandError(found)
     return found.path
@@ -250,7 +250,7 @@ def find(ctx: Context, source: object, saltenv: str, name: str, wanted: FileVeri
             except CommandError as error:
                 tried.append(f"Failed to cache {downloads.shown(address)}: {error}")
                 continue
-        found = _at_hand(ctx, address, saltenv)
+        found = _local_source(ctx, address, saltenv)
         if isinstance(found, FileSource):
             own.check(found, own.digest(ctx, address, name, saltenv), name)
             return found
@@ -265,7 +265,7 @@ def cache_of(ctx: Context) -> Path:
     return Path(str(ctx.opts.get("cachedir") or "/var/cache/salt/minion"))
 
 
-def _at_hand(ctx: Context, address: str, saltenv: str) -> FileSource | str:
+def _local_source(ctx: Context, address: str, saltenv: str) -> FileSource | str:
     """Return the source file of the state tree or of the host, or a sentence with the reason why it does not exist.
     Raises CommandError for unsupported URL schemes.
     """

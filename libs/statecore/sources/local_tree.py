@@ -102,15 +102,15 @@ class LocalFiles:
 
     def paths(self, saltenv: str = "base", prefix: str = "") -> list[str]:
         """Sorted relative paths of the files of a saltenv whose path starts with ``prefix``."""
-        return _begun(prefix, *(self._listing(root).files for root in self._roots_of(saltenv)))
+        return _with_prefix(prefix, *(self._listing(root).files for root in self._roots_of(saltenv)))
 
     def dirs(self, saltenv: str = "base", prefix: str = "") -> list[str]:
         """Sorted relative paths of the directories of a saltenv whose path starts with ``prefix``."""
-        return _begun(prefix, *(self._listing(root).dirs for root in self._roots_of(saltenv)))
+        return _with_prefix(prefix, *(self._listing(root).dirs for root in self._roots_of(saltenv)))
 
     def empty_dirs(self, saltenv: str = "base", prefix: str = "") -> list[str]:
         """Sorted relative paths of the empty directories of a saltenv whose path starts with ``prefix``."""
-        return _begun(prefix, *(self._listing(root).empty for root in self._roots_of(saltenv)))
+        return _with_prefix(prefix, *(self._listing(root).empty for root in self._roots_of(saltenv)))
 
     def symlinks(self, saltenv: str = "base", prefix: str = "") -> dict[str, str]:
         """Map of the relative path of each symbolic link of a saltenv to its target: links within the state tree; all
@@ -263,11 +263,11 @@ class _Walk:
                 continue
             if link is not None and (not self._follow or self._inside(entry.path)):
                 links[relative] = link
-            if _is(entry.is_dir):
+            if _type_is(entry.is_dir):
                 dirs.add(relative)
                 if _holds_nothing(entry.path):
                     empty.add(relative)
-            elif _is(entry.is_file) and (link is None or self._follow or leads_into(entry.path, self._root)):
+            elif _type_is(entry.is_file) and (link is None or self._follow or leads_into(entry.path, self._root)):
                 files.add(relative)
         return Listing(frozenset(files), frozenset(dirs), frozenset(empty), links)
 
@@ -295,7 +295,7 @@ class _Walk:
                     continue
                 self.stamps[entry.path] = _stamp_of(entry.path)
             yield entry, relative, link
-            if _is(entry.is_dir) and (link is None or self._follow):
+            if _type_is(entry.is_dir) and (link is None or self._follow):
                 here = (*above, (status.st_dev, status.st_ino))
                 yield from self._entries(entry.path, f"{relative}/", here)
 
@@ -304,7 +304,7 @@ class _Walk:
         return real == self._real or real.startswith(f"{self._real}{os.sep}")
 
 
-def _begun(prefix: str, *found: Iterable[str]) -> list[str]:
+def _with_prefix(prefix: str, *found: Iterable[str]) -> list[str]:
     """Return the sorted paths of all given collections that start with ``prefix``."""
     return sorted(path for path in set().union(*found) if path.startswith(prefix))
 
@@ -346,7 +346,7 @@ def _target(entry: os.DirEntry[str]) -> str:
         return ""
 
 
-def _is(asked: Callable[[], bool]) -> bool:
+def _type_is(asked: Callable[[], bool]) -> bool:
     """Call a method such as ``entry.is_dir`` and return its result; False if it fails, as for links in a loop."""
     try:
         return asked()

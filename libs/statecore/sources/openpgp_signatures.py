@@ -135,14 +135,14 @@ def verdict_of(
         bad = any(each.status == _STATUS["BADSIG"] for each in signatures)
         if good and not bad:
             return SignatureVerdict(True, "The signature is verified.")
-        return SignatureVerdict(False, f"The signature could not be verified.{_seen(signatures)}")
+        return SignatureVerdict(False, f"The signature could not be verified.{_described(signatures)}")
     if any_of and not good & {_plain(each) for each in any_of}:
         why = "None of the public keys listed in signed_by_any provided a valid signature"
-        return SignatureVerdict(False, why + _seen(signatures))
+        return SignatureVerdict(False, why + _described(signatures))
     for each in all_of:
         if _plain(each) not in good:
             why = f"Public key {each} has not provided a valid signature, but was listed in signed_by_all"
-            return SignatureVerdict(False, why + _seen(signatures))
+            return SignatureVerdict(False, why + _described(signatures))
     return SignatureVerdict(True, "All required keys have provided a signature")
 
 
@@ -151,7 +151,7 @@ def _plain(fingerprint: str) -> str:
     return fingerprint.replace(" ", "").upper().removeprefix("0X")
 
 
-def _seen(signatures: Sequence[Signature]) -> str:
+def _described(signatures: Sequence[Signature]) -> str:
     """Return the signatures of a file as one text, for error messages."""
     if not signatures:
         return " (there is none)"

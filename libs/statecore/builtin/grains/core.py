@@ -17,7 +17,7 @@ from pathlib import Path
 
 from statecore.model.errors import HostError
 from statecore.model.ports import ManagedHost
-from statecore.system.hostfiles.plain_text import first_line, host_text, text, there
+from statecore.system.hostfiles.plain_text import exists, first_line, host_text, text
 
 #: Version of Salt whose protocol and states Saltern implements. State trees compare it (``grains.saltversioninfo``).
 SALT_VERSION = "3008.3"
@@ -184,14 +184,14 @@ def _codename(release: Mapping[str, str]) -> str:
 
 def _userland(host: ManagedHost, release: Mapping[str, str]) -> str:
     """Return the os_family of the host's programs in lower case; "none" for a plain directory tree without /bin/sh."""
-    return _family(release).lower() if there(host, "/bin/sh") else "none"
+    return _family(release).lower() if exists(host, "/bin/sh") else "none"
 
 
 def _init(host: ManagedHost) -> str:
-    if there(host, "/run/systemd/system"):
+    if exists(host, "/run/systemd/system"):
         return "systemd"
     if host.mounted:
-        return "sysvinit" if there(host, "/etc/init.d") else "unknown"
+        return "sysvinit" if exists(host, "/etc/init.d") else "unknown"
     words = text(Path("/proc/1/cmdline")).replace("\0", " ").split()
     program = host.which(words[0]) if words else None
     if program is not None and program.endswith("bin/init"):

@@ -15,7 +15,7 @@ from typing import Any
 
 from statecore.model.ports import ManagedHost
 from statecore.system.hostfiles import kernel_network, processes
-from statecore.system.hostfiles.plain_text import first_line, host_text, there
+from statecore.system.hostfiles.plain_text import exists, first_line, host_text
 
 _GATEWAY = 0x2
 
@@ -77,7 +77,7 @@ def name_servers(host: ManagedHost, opts: Mapping[str, object]) -> dict[str, obj
     {} if the host has neither file.
     """
     paths = ("/run/systemd/resolve/resolv.conf", "/etc/resolv.conf")
-    path = next((path for path in paths if there(host, path)), None)
+    path = next((path for path in paths if exists(host, path)), None)
     if path is None:
         return {}
     found: dict[str, object] = {name: [] for name in ("nameservers", "ip4_nameservers", "ip6_nameservers", "sortlist")}

@@ -197,7 +197,7 @@ def extracted(
         plan = _plan(
             ctx, extraction, found, force=force, overwrite=overwrite, updated=updated, enforce_toplevel=enforce_toplevel
         )
-        return plan if keep_source and keep else _forgetting(address, extraction, plan)
+        return plan if keep_source and keep else _without_cached_copy(address, extraction, plan)
     except (CommandError, HostError, InvocationError, ValueError, OSError) as error:
         return Plan.failed(str(error))
 
@@ -218,7 +218,7 @@ def _check_signature(ctx: Context, signers: Signers, found: FileSource, signatur
         raise CommandError(f"Failed verifying the source file's signature: {error}") from error
 
 
-def _forgetting(address: str, extraction: _Extraction, plan: Plan) -> Plan:
+def _without_cached_copy(address: str, extraction: _Extraction, plan: Plan) -> Plan:
     """Return the plan of ``archive.extracted`` with a last step that removes the cached copy of an http(s) archive."""
     if not address.startswith(downloads.SCHEMES):
         return plan

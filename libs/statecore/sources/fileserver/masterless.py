@@ -26,7 +26,7 @@ from statecore.sources.local_tree import LocalFiles
 log = logging.getLogger(__name__)
 
 
-class OwnFetches:
+class MasterlessRepositories:
     """Fetches the Git repositories of a masterless minion, once in a process, and returns its fileserver."""
 
     def __init__(self, opts: Mapping[str, Any], load: BackendLoader) -> None:

@@ -63,23 +63,23 @@ def may_be_backend(name: str, opts: Mapping[str, object]) -> bool:
     """Return True if a user's Python file may be the fileserver backend ``name``: the file has this name, or contains
     it as a quoted text. Nothing is loaded.
     """
-    return any(path.stem == name or path.parent.name == name or _says(path, name) for path in _files(opts))
+    return any(path.stem == name or path.parent.name == name or _contains_name(path, name) for path in _files(opts))
 
 
 def _files(opts: Mapping[str, object]) -> Iterator[Path]:
-    for directory in _places(opts):
+    for directory in _directories(opts):
         yield from directory.glob("[!_.]*.py")
         yield from directory.glob("[!_.]*/__init__.py")
 
 
-def _places(opts: Mapping[str, object]) -> list[Path]:
+def _directories(opts: Mapping[str, object]) -> list[Path]:
     dirs = opts.get("fileserver_dirs")
     own = [Path(str(each)) for each in (dirs if isinstance(dirs, list | tuple) else ())]
     extensions = opts.get("extension_modules")
     return [*own, *([Path(str(extensions)) / KIND] if extensions else [])]
 
 
-def _says(path: Path, name: str) -> bool:
+def _contains_name(path: Path, name: str) -> bool:
     try:
         text = path.read_text("utf-8", "replace")
     except OSError:

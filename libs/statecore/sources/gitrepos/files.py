@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from statecore.model.ports import FileHash
 from statecore.sources.gitrepos.mirror import Mirror
-from statecore.sources.gitrepos.remotes import place_in_url
+from statecore.sources.gitrepos.remotes import salt_url
 from statecore.sources.gitrepos.tree import GitTree, GitTreeEntry
 from statecore.sources.local_tree import LocalFiles
 
@@ -114,7 +114,7 @@ class ViewedFiles(ABC):
         if found is None:
             return None
         place = found[0].exported(found[1], posixpath.basename(path))
-        self._shown[place] = f"{place_in_url(path, saltenv)} ({found[0].remote.shown})"
+        self._shown[place] = f"{salt_url(path, saltenv)} ({found[0].remote.shown})"
         return place
 
     def shown(self, fetched: Path) -> str:

@@ -155,7 +155,7 @@ class Mirror:
             raise UpdateLocked(f"Update lock file is present for {self.remote.role} remote '{self.remote.shown}'")
         try:
             self.place.mkdir(parents=True, exist_ok=True)
-            with self._alone():
+            with self._exclusive():
                 return self._updated()
         except OSError as error:
             raise GitFault(f"{error.filename or self.place}: {error.strerror}") from error
@@ -180,7 +180,7 @@ class Mirror:
         return True
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
+    def _exclusive(self) -> Iterator[None]:
         """Hold a lock between processes while the context is open, so that one process fetches the mirror at a time.
         The kernel frees the lock when a process dies.
         """

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatchcase
 
-from statecore.sources.gitrepos.remotes import ANY_ENV, EnvPlace, GitRemote
+from statecore.sources.gitrepos.remotes import ANY_ENV, GitRemote, SaltenvSettings
 
 _BRANCHES = "refs/remotes/origin/"
 _TAGS = "refs/tags/"
@@ -70,7 +70,7 @@ def _wanted(remote: GitRemote, saltenv: str) -> str | None:
         return remote.all_saltenvs
     if saltenv == "base":
         return remote.base
-    ref = remote.saltenv.get(saltenv, EnvPlace()).ref
+    ref = remote.saltenv.get(saltenv, SaltenvSettings()).ref
     return ref or (None if remote.disable_saltenv_mapping else saltenv)
 
 

@@ -35,7 +35,7 @@ class GitConfigError(StatecoreError):
     """Error: invalid options of Git remotes. The text names the remote, the parameter, and the valid values."""
 
 
-class EnvPlace(NamedTuple):
+class SaltenvSettings(NamedTuple):
     """Ref, directory and mountpoint of one saltenv, from a Git remote or from the option ``gitfs_saltenv``; None: not
     set.
     """
@@ -63,7 +63,7 @@ class GitRemote:
     root: str = ""
     mountpoint: str = ""
     all_saltenvs: str = ""
-    saltenv: Mapping[str, EnvPlace] = field(default_factory=dict)
+    saltenv: Mapping[str, SaltenvSettings] = field(default_factory=dict)
     saltenv_whitelist: tuple[str, ...] = ()
     saltenv_blacklist: tuple[str, ...] = ()
     disable_saltenv_mapping: bool = False
@@ -89,7 +89,7 @@ class GitRemote:
         """Return (directory in the Git repository, mountpoint in the state tree) of a saltenv, without slashes at the
         ends.
         """
-        own = self.saltenv.get(saltenv, EnvPlace())
+        own = self.saltenv.get(saltenv, SaltenvSettings())
         root = self.root if own.root is None else own.root
         mountpoint = self.mountpoint if own.mountpoint is None else own.mountpoint
         return root.strip("/"), mountpoint.strip("/")
@@ -132,14 +132,14 @@ def _ref_types(value: object) -> tuple[str, ...]:
     return found
 
 
-def _envs(value: object) -> Mapping[str, EnvPlace]:
+def _envs(value: object) -> Mapping[str, SaltenvSettings]:
     kinds: Mapping[str, Callable[[object], str]] = {"ref": _text, "root": _text, "mountpoint": _mount}
-    found: dict[str, EnvPlace] = {}
+    found: dict[str, SaltenvSettings] = {}
     for env, settings in _joined(value).items():
         places = _joined(settings)
         if wrong := [name for name in places if name not in kinds]:
             raise ValueError(f"knows {', '.join(kinds)} of '{env}', not {', '.join(wrong)}")
-        found[env] = EnvPlace(**{name: kinds[name](each) for name, each in places.items()})
+        found[env] = SaltenvSettings(**{name: kinds[name](each) for name, each in places.items()})
     return found
 
 
@@ -223,7 +223,7 @@ def _remotes(role: str, entries: object, opts: Mapping[str, object]) -> list[Git
     return [_remote(role, entry, common, envs) for entry in entries]
 
 
-def _remote(role: str, entry: object, common: Mapping[str, object], envs: Mapping[str, EnvPlace]) -> GitRemote:
+def _remote(role: str, entry: object, common: Mapping[str, object], envs: Mapping[str, SaltenvSettings]) -> GitRemote:
     if isinstance(entry, Mapping):
         if len(entry) != 1:
             raise GitConfigError(f"{role}: a remote must be `URL: parameters`, not {entry!r}")
@@ -253,22 +253,22 @@ def _remote(role: str, entry: object, common: Mapping[str, object], envs: Mappin
     return _checked(_named(role, str(key).strip(), fields, envs), own)
 
 
-def _named(role: str, key: str, fields: dict[str, Any], envs: Mapping[str, EnvPlace]) -> GitRemote:
+def _named(role: str, key: str, fields: dict[str, Any], envs: Mapping[str, SaltenvSettings]) -> GitRemote:
     if role == PILLAR:
         branch, _, url = key.partition(" ")
         alone = not url.strip()
         common = fields.pop("branch", "master")
         return GitRemote(role, key, key if alone else url.strip(), branch=common if alone else branch, **fields)
-    own: Mapping[str, EnvPlace] = fields.pop("saltenv", {})
-    if (ref := own.get("base", EnvPlace()).ref) is not None:
+    own: Mapping[str, SaltenvSettings] = fields.pop("saltenv", {})
+    if (ref := own.get("base", SaltenvSettings()).ref) is not None:
         # The ref of the saltenv base overrides the parameter `base`.
         fields["base"] = ref
-    places = {env: _over(envs.get(env, EnvPlace()), own.get(env, EnvPlace())) for env in {**envs, **own}}
+    places = {env: _over(envs.get(env, SaltenvSettings()), own.get(env, SaltenvSettings())) for env in {**envs, **own}}
     return GitRemote(role, key, key, saltenv=places, **fields)
 
 
-def _over(under: EnvPlace, own: EnvPlace) -> EnvPlace:
-    return EnvPlace(*(below if above is None else above for below, above in zip(under, own, strict=True)))
+def _over(under: SaltenvSettings, own: SaltenvSettings) -> SaltenvSettings:
+    return SaltenvSettings(*(below if above is None else above for below, above in zip(under, own, strict=True)))
 
 
 def _checked(remote: GitRemote, own: Mapping[str, object]) -> GitRemote:
@@ -302,6 +302,6 @@ def by_ssh(url: str) -> bool:
     return urlsplit(url).scheme in ("ssh", "git+ssh") or ("://" not in url and bool(_SCP.match(url)))
 
 
-def place_in_url(path: str, saltenv: str) -> str:
+def salt_url(path: str, saltenv: str) -> str:
     """Return the ``salt://`` URL of a path of the state tree, with ``?saltenv=`` unless the saltenv is base."""
     return f"salt://{path}" + (f"?saltenv={quote(saltenv)}" if saltenv != "base" else "")

@@ -206,7 +206,7 @@ def certificate(
         issuer_certificate=issuer,
         validity=validity,
         serial_number=None if serial is None else names.serial(serial),
-        extensions=(*made.values(), *_asked_for(request, given)),
+        extensions=(*made.values(), *_requested_extensions(request, given)),
     )
 
 
@@ -270,7 +270,9 @@ def _subject(given: Mapping[str, object]) -> x509.Name:
     return names.distinguished(given["subject"] if given.get("subject") else dict(given))
 
 
-def _asked_for(request: x509.CertificateSigningRequest | None, given: Mapping[str, object]) -> Iterable[Built]:
+def _requested_extensions(
+    request: x509.CertificateSigningRequest | None, given: Mapping[str, object]
+) -> Iterable[Built]:
     """Yield those extensions of the signing request that the call does not set and that the issuer does not decide."""
     if request is None:
         return

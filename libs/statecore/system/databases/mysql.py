@@ -104,7 +104,7 @@ def privileges(text: object) -> frozenset[tuple[str, str]]:
     return frozenset(found)
 
 
-def place(database: object, *, escape: bool = True) -> tuple[str, str, str]:
+def granted_object(database: object, *, escape: bool = True) -> tuple[str, str, str]:
     """Return (database, table, both as quoted SQL) for the object of a grant: ``db.table``, ``db.*`` or ``*.*``. Raises
     InvocationError.
 

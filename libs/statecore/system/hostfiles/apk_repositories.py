@@ -38,7 +38,7 @@ def parse(text: str) -> list[Repository]:
     return [found for line in text.splitlines() if (found := parse_line(line)) is not None]
 
 
-def placed(text: str, wanted: Repository) -> str:
+def with_repository(text: str, wanted: Repository) -> str:
     """Return the text of /etc/apk/repositories with ``wanted`` in place of the repository of the same tag and URL, or
     at the end.
     """

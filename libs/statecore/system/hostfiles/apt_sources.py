@@ -155,7 +155,7 @@ def sources(text: str, *, stanzas: bool) -> list[AptSource]:
     return [source for line in text.splitlines() if (source := parse_line(line)) is not None]
 
 
-def placed(
+def with_source(
     text: str, wanted: AptSource, found: AptSource | None, *, stanzas: bool, comments: Sequence[str] = ()
 ) -> str:
     """Return the text of an APT sources file with ``wanted`` in place of ``found``, or at the end if ``found`` is None.

@@ -195,7 +195,7 @@ def _untar(path: Path, target: Path, inside: RootedPath, strip: int) -> list[str
                 wanted.append(renamed(member, name, link))
         admissible = [admitted(member, str(target)) for member in wanted]
         for member in admissible:
-            _take(archive, member, inside)
+            _extract_member(archive, member, inside)
         for member in reversed(admissible):
             # Modes are set last, deepest first, because a directory's mode may forbid writing into it.
             if member.isdir():
@@ -203,7 +203,7 @@ def _untar(path: Path, target: Path, inside: RootedPath, strip: int) -> list[str
         return [f"{each.name}/" if strip and each.isdir() else each.name for each in members]
 
 
-def _take(archive: tarfile.TarFile, member: tarfile.TarInfo, inside: RootedPath) -> None:
+def _extract_member(archive: tarfile.TarFile, member: tarfile.TarInfo, inside: RootedPath) -> None:
     """Extract one member of a tar archive below ``inside``, replacing an existing file."""
     place = inside / _normal(member.name)
     if member.isdir():

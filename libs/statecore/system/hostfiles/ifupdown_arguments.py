@@ -126,7 +126,7 @@ def build(
         families["inet6"]["vlan_raw_device"] = _parent(iface)
     present = set(FAMILIES) if type_ in ("slave", "vlan", "bond", "bridge") else set()
     for argument, value in given.items():
-        _take(iface, argument, value, families, present)
+        _assign(iface, argument, value, families, present)
     for key in COMMANDS:
         if key in given:
             for stanza in families.values():
@@ -138,11 +138,13 @@ def build(
         if family in present and given.get(_SWITCHES[family]) is not False
     }
     return IfupdownInterface(
-        enabled, bool(given.get("hotplug")), _brought_up(iface, wanted, of_inet6="ipv6proto" in given)
+        enabled, bool(given.get("hotplug")), _activatable(iface, wanted, of_inet6="ipv6proto" in given)
     )
 
 
-def _brought_up(iface: str, wanted: Mapping[str, dict[str, object]], *, of_inet6: bool) -> dict[str, dict[str, object]]:
+def _activatable(
+    iface: str, wanted: Mapping[str, dict[str, object]], *, of_inet6: bool
+) -> dict[str, dict[str, object]]:
     """Return {address family: options} of the families that can be activated on the interface. ``of_inet6``: the
     argument ipv6proto is given.
     """
@@ -161,7 +163,9 @@ def _brought_up(iface: str, wanted: Mapping[str, dict[str, object]], *, of_inet6
     return families
 
 
-def _take(iface: str, argument: str, value: object, families: dict[str, dict[str, object]], present: set[str]) -> None:
+def _assign(
+    iface: str, argument: str, value: object, families: dict[str, dict[str, object]], present: set[str]
+) -> None:
     name, only = argument, None
     if argument.startswith("ipv4"):
         name, only = argument[4:], "inet"

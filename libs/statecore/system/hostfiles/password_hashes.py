@@ -46,7 +46,7 @@ class _HashKind:
     rest: tuple[int, int, int, int]
 
 
-def _turning(count: int, step: tuple[int, int, int]) -> tuple[tuple[int, int, int], ...]:
+def _rotations(count: int, step: tuple[int, int, int]) -> tuple[tuple[int, int, int], ...]:
     """Return groups of three byte indexes, each a third of the digest apart, rotated by ``step`` from group to
     group.
     """
@@ -60,8 +60,8 @@ def _turning(count: int, step: tuple[int, int, int]) -> tuple[tuple[int, int, in
 
 
 KINDS: Mapping[str, _HashKind] = {
-    "sha256": _HashKind("$5$", hashlib.sha256, _turning(30, (2, 0, 0)), (-1, 31, 30, 3)),
-    "sha512": _HashKind("$6$", hashlib.sha512, _turning(63, (1, 0, 0)), (-1, -1, 63, 2)),
+    "sha256": _HashKind("$5$", hashlib.sha256, _rotations(30, (2, 0, 0)), (-1, 31, 30, 3)),
+    "sha512": _HashKind("$6$", hashlib.sha512, _rotations(63, (1, 0, 0)), (-1, -1, 63, 2)),
 }
 
 

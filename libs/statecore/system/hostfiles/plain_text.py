@@ -22,7 +22,7 @@ def first_line(host: ManagedHost, path: str) -> str:
     return host_text(host, path).partition("\n")[0].strip()
 
 
-def there(host: ManagedHost, path: str) -> bool:
+def exists(host: ManagedHost, path: str) -> bool:
     """Return True if the path exists on the managed host."""
     try:
         return host.path(path).exists()

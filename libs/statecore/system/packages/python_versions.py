@@ -68,7 +68,7 @@ def requirement(text: str) -> Requirement:
     if pip would not accept it.
     """
     if text.startswith((*_VCS, ".", "/")) or _URL.match(text) or (text.endswith(_ARCHIVES) and "@" not in text):
-        return _placed(text)
+        return _located_requirement(text)
     direct = re.match(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[[^\]]*\])?\s*@\s*\S", text)
     if direct:
         return Requirement(normal_name(direct[1]))
@@ -166,7 +166,7 @@ def wheel_options_refused(version: str, *, use_wheel: bool, no_use_wheel: bool, 
 # --------------------------------------------------------------------------------------------------------------- parts
 
 
-def _placed(text: str) -> Requirement:
+def _located_requirement(text: str) -> Requirement:
     """Return the requirement of a Python package for a URL or path. Its name comes from ``egg=`` or a wheel's file
     name.
     """

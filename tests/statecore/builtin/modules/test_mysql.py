@@ -371,7 +371,7 @@ NAMES = st.text(string.ascii_letters + "_`' .%", min_size=1, max_size=8).filter(
     database=NAMES.filter(lambda name: "." not in name), table=NAMES.filter(lambda name: "." not in name) | st.just("*")
 )
 def test_a_grant_is_read_as_it_was_written(database, table):
-    name, own, written = mysql.place(f"{database}.{table}")
+    name, own, written = mysql.granted_object(f"{database}.{table}")
     line = f"GRANT SELECT (`a b`), INSERT ON {written} TO `u`@`h` REQUIRE SSL WITH GRANT OPTION"
     read = mysql.parsed(line)
     assert read == mysql.Grant(frozenset({("SELECT", "a b"), ("INSERT", "")}), name, own, grant_option=True)

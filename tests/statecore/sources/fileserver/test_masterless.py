@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from statecore.runtime.runtime import Runtime, load_user_backend, local_runtime
-from statecore.sources.fileserver.masterless import OwnFetches
+from statecore.sources.fileserver.masterless import MasterlessRepositories
 from tests.statecore.sources.fileserver.conftest import Repository, write
 
 
@@ -88,7 +88,7 @@ def test_the_external_pillar_git_is_fetched(tmp_path: Path) -> None:
     pillar.commit({"d.sls": "word: two\n"})
     assert dict(local_runtime(opts, fetches=True).pillar) == {"word": "two"}
     # A process fetches once, however often it compiles.
-    own = OwnFetches(opts, load_user_backend)
+    own = MasterlessRepositories(opts, load_user_backend)
     own.for_pillar()
     pillar.directory.rename(tmp_path / "aside")
     own.for_pillar()

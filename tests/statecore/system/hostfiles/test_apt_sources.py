@@ -98,13 +98,13 @@ def test_stanzas_are_one_source_for_each_type_place_and_suite():
 def test_a_stanza_keeps_what_is_not_to_change():
     found = apt_sources.sources(STANZAS, stanzas=True)[0]
     wanted = apt_sources.replace(found, comps=("main", "contrib"), signed_by="/k.gpg", disabled=True)
-    text = apt_sources.placed(STANZAS, wanted, found, stanzas=True)
+    text = apt_sources.with_source(STANZAS, wanted, found, stanzas=True)
     assert text.startswith(
         "# Debian's own.\nTypes: deb deb-src\nURIs: http://deb.debian.org/debian/\nSuites: bookworm bookworm-updates\n"
         "# Not all of it.\nComponents: main contrib\nSigned-By: /k.gpg\nEnabled: no\n\n# A bare comment.\n\nTypes: deb\n"
     )
     assert text.endswith("Enabled: no\nX-Repolib-Name: theirs\n")
-    new = apt_sources.placed(
+    new = apt_sources.with_source(
         "Types: deb", AptSource("deb", "http://d", "s", ("main",)), None, stanzas=True, comments=["why"]
     )
     assert new == "Types: deb\n\n# why\nTypes: deb\nURIs: http://d\nSuites: s\nComponents: main\n"
@@ -126,12 +126,12 @@ def test_removing_from_a_stanza():
 def test_placing_and_removing_lines():
     text = "# top\ndeb http://d s main\ndeb http://e s main\n\nnonsense"
     found = apt_sources.sources(text, stanzas=False)[0]
-    changed = apt_sources.placed(text, apt_sources.replace(found, comps=("main", "x")), found, stanzas=False)
+    changed = apt_sources.with_source(text, apt_sources.replace(found, comps=("main", "x")), found, stanzas=False)
     assert changed == "# top\ndeb http://d s main x\ndeb http://e s main\n\nnonsense"
     assert apt_sources.without(changed, AptSource("deb", "http://d", "s", ("main",)), stanzas=False) == (
         "# top\ndeb http://d s x\ndeb http://e s main\n\nnonsense"
     )
-    assert apt_sources.placed(
+    assert apt_sources.with_source(
         text, AptSource("deb", "http://f", "s"), None, stanzas=False, comments=["a", "b"]
     ).endswith("nonsense\ndeb http://f s # a b\n")
 
@@ -159,7 +159,7 @@ def test_what_is_placed_is_there_and_what_is_removed_is_not(source, text, stanza
     def bare(each):
         return apt_sources.replace(each, options={}, written="", trusted=bool(each.trusted))
 
-    placed = apt_sources.placed(text, source, None, stanzas=stanzas)
+    placed = apt_sources.with_source(text, source, None, stanzas=stanzas)
     found = [bare(each) for each in apt_sources.sources(placed, stanzas=stanzas)]
     if not text.strip():
         assert found == [bare(source)]

@@ -52,7 +52,7 @@ def grant_exists(
 
         salt '*' mysql.grant_exists 'SELECT,INSERT,UPDATE' 'database.*' 'frank' 'localhost'
     """
-    name, table, _ = mysql.place(database, escape=escape)
+    name, table, _ = mysql.granted_object(database, escape=escape)
     wanted = Grant(mysql.privileges(grant), name, table, bool(grant_option))
     lines = user_grants(ctx, user, host, **connection_args)
     if not lines:
@@ -86,7 +86,7 @@ def grant_add(
 
         salt '*' mysql.grant_add 'SELECT,INSERT,UPDATE' 'database.*' 'frank' 'localhost'
     """
-    *_, target = mysql.place(database, escape=escape)
+    *_, target = mysql.granted_object(database, escape=escape)
     listed = mysql.written(mysql.privileges(grant))
     option = " WITH GRANT OPTION" if grant_option else ""
     account = mysql.account(user, host)
@@ -107,7 +107,7 @@ def grant_revoke(
     """Revoke privileges of a MySQL account. Return whether the account no longer has them. Raise CommandError if the
     server refuses.
     """
-    *_, target = mysql.place(database, escape=escape)
+    *_, target = mysql.granted_object(database, escape=escape)
     listed = mysql.written(mysql.privileges(grant)) + (", GRANT OPTION" if grant_option else "")
     client.ask(ctx, connection_args, f"REVOKE {listed} ON {target} FROM {mysql.account(user, host)}")
     return not grant_exists(ctx, grant, database, user, host, False, escape, **connection_args)

@@ -75,7 +75,7 @@ def mod_repo(ctx: Context, repo: str, refresh: bool = True, **kwargs: object) ->
     if changes and kwargs.get("key_url"):
         _keep_key(ctx, str(kwargs["key_url"]))
     if changes and "key" not in changes:
-        _write(ctx, apk_repositories.placed(_text(ctx), wanted))
+        _write(ctx, apk_repositories.with_repository(_text(ctx), wanted))
     if changes and refresh:
         _fetch(ctx, changes)
     return {repo: get_repo(ctx, repo)}

@@ -237,11 +237,11 @@ def _text(
     old = (data or b"").decode("utf-8", "surrogateescape")
     stanzas = file.endswith(".sources")
     if clean and len(apt_sources.sources(old, stanzas=stanzas)) > (1 if found else 0):
-        return apt_sources.placed("", wanted, None, stanzas=stanzas, comments=comments)
+        return apt_sources.with_source("", wanted, None, stanzas=stanzas, comments=comments)
     if not changed:
         return None
     try:
-        return apt_sources.placed(old, wanted, found.source if found else None, stanzas=stanzas, comments=comments)
+        return apt_sources.with_source(old, wanted, found.source if found else None, stanzas=stanzas, comments=comments)
     except (CommandError, HostError):
         raise
     except ValueError as error:

@@ -27,7 +27,7 @@ class Refused(Exception):
     """Error: the arguments of a ``file`` state allow no plan. The text is the comment of the failed state."""
 
 
-def place_of(ctx: Context, name: str, *, follow: bool = True) -> Path:
+def local_path(ctx: Context, name: str, *, follow: bool = True) -> Path:
     """Return the path, for this process, of the file ``name`` of the managed host.
 
     ``follow=False`` returns the path of a symbolic link itself. Raises Refused if the name is empty or not absolute.

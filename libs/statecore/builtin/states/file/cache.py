@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from statecore.builtin.states.file.arguments import Refused, place_of, step
+from statecore.builtin.states.file.arguments import Refused, local_path, step
 from statecore.builtin.states.file.content import signers_of
 from statecore.host.content import digests, managed_file
 from statecore.model.context import Context
@@ -63,7 +63,7 @@ def cached(
         )
         if name.startswith(downloads.SCHEMES):
             return _behind_a_url(ctx, name, saltenv, wanted)
-        place, shown = _at_hand(ctx, name, saltenv)
+        place, shown = _local_source(ctx, name, saltenv)
         digest = wanted.digest(ctx, name, name, saltenv)
         if digest is None:
             return Plan.unchanged(shown)
@@ -95,7 +95,7 @@ def not_cached(ctx: Context, name: str, saltenv: str = "base") -> Plan:
     return Plan.change(f"{place} would be deleted", (step(f"forget {downloads.shown(name)}", work),), {"deleted": True})
 
 
-def _at_hand(ctx: Context, name: str, saltenv: str) -> tuple[Path, str]:
+def _local_source(ctx: Context, name: str, saltenv: str) -> tuple[Path, str]:
     """Return (path of a file of the state tree or of the host, comment that names the file).
 
     Raises Refused if the file does not exist, and HostError if it is not a regular file.
@@ -107,7 +107,7 @@ def _at_hand(ctx: Context, name: str, saltenv: str) -> tuple[Path, str]:
             raise Refused(f"Failed to cache {name}: there is no such file in saltenv '{query or saltenv}'")
         return found, f"File is cached to {found}"
     path = name.removeprefix("file://")
-    place = place_of(ctx, path)
+    place = local_path(ctx, path)
     if not place.exists():
         raise Refused(f"File {path} is not present on the minion")
     if not place.is_file():

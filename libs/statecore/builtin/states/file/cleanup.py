@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, tzinfo
 from pathlib import Path
 
-from statecore.builtin.states.file.arguments import Refused, place_of, step
+from statecore.builtin.states.file.arguments import Refused, local_path, step
 from statecore.host.content import managed_file
 from statecore.host.rooted_path import lexists
 from statecore.model.context import Context
@@ -66,7 +66,7 @@ def tidied(
         ``age`` or ``size``: ignore the other condition
     """
     try:
-        top = place_of(ctx, name)
+        top = local_path(ctx, name)
         if not top.is_dir():
             raise Refused(f"{name} does not exist or is not a directory.")
         rule = _Rule(
@@ -119,7 +119,7 @@ def retention_schedule(
         a tzinfo object for modification times
     """
     try:
-        top = place_of(ctx, name)
+        top = local_path(ctx, name)
         if not top.is_dir():
             raise Refused("Name provided to file.retention must be a directory")
         counts = _counts(retain)
@@ -161,7 +161,7 @@ def pruned(
     """
     recurse = recurse or ignore_errors
     try:
-        place = place_of(ctx, name, follow=False)
+        place = local_path(ctx, name, follow=False)
         if not place.is_dir():
             return Plan.unchanged(f"Directory {name} is not present")
         top = name.rstrip("/") or "/"

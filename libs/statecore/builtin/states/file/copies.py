@@ -6,7 +6,7 @@ import os
 import stat
 from pathlib import Path
 
-from statecore.builtin.states.file.arguments import Refused, ensure_parent, parent_attributes, place_of, step
+from statecore.builtin.states.file.arguments import Refused, ensure_parent, local_path, parent_attributes, step
 from statecore.host import copies
 from statecore.host.content import managed_file
 from statecore.host.content.managed_file import Attributes
@@ -41,12 +41,12 @@ def copy(
         True: if ``name`` is a directory, copy into this directory
     """
     try:
-        place, origin = place_of(ctx, name), _origin(ctx, source)
+        place, origin = local_path(ctx, name), _origin(ctx, source)
         if not origin.exists():
             raise Refused(f'Source file "{source}" is not present')
         if subdir and place.is_dir():
             name = f"{name.rstrip('/')}/{Path(source).name}"
-            place = place_of(ctx, name)
+            place = local_path(ctx, name)
         wanted = _copied_attributes(ctx, origin, preserve, user, group, mode)
         directories = parent_attributes(wanted, dir_mode)
     except (Refused, HostError, InvocationError) as error:
@@ -78,7 +78,7 @@ def rename(ctx: Context, name: str, source: str, force: bool = False, makedirs: 
     An existing ``name`` is kept unless ``force`` is True. Nothing to do if ``source`` is absent.
     """
     try:
-        place = place_of(ctx, name, follow=False)
+        place = local_path(ctx, name, follow=False)
         origin = _origin(ctx, source, follow=False)
     except (Refused, HostError) as error:
         return Plan.failed(str(error))

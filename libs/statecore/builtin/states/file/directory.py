@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from statecore.builtin.states.file.arguments import Refused, place_of, refuse_windows, step
+from statecore.builtin.states.file.arguments import Refused, local_path, refuse_windows, step
 from statecore.builtin.states.file.tree import unmanaged_entries, walk
 from statecore.host.content import managed_file
 from statecore.host.content.managed_file import Attributes
@@ -75,8 +75,8 @@ def directory(
         return _Directory(
             ctx=ctx,
             name=path,
-            place=place_of(ctx, path, follow=False),
-            real=place_of(ctx, path),
+            place=local_path(ctx, path, follow=False),
+            real=local_path(ctx, path),
             wanted=Attributes(user, group, managed_file.parse_mode(dir_mode if dir_mode is not None else mode)),
             file_mode=managed_file.parse_mode(file_mode),
             recurse=_recurse_words(recurse),
@@ -130,7 +130,9 @@ class _Directory:
             differs = managed_file.attribute_changes(self.ctx.host, path, attributes)
             if differs:
                 changes[shown] = differs
-                mends.append(step(f"set owner and mode of {shown}", self._mend(path, attributes, shown, differs)))
+                mends.append(
+                    step(f"set owner and mode of {shown}", self._fix_attributes(path, attributes, shown, differs))
+                )
         gone = unmanaged_entries(self.ctx, self.name, self.real, (), self.exclude) if self.clean else []
         changes |= {path: {"removed": "Removed due to clean"} for path in gone}
         if not changes:
@@ -164,7 +166,7 @@ class _Directory:
 
     def _make_room(self) -> Step:
         if self.backupname:
-            aside = place_of(self.ctx, self.backupname, follow=False)
+            aside = local_path(self.ctx, self.backupname, follow=False)
             if lexists(aside) and not self.force:
                 raise Refused(f"File exists where the backup target {self.backupname} should go")
 
@@ -199,7 +201,7 @@ class _Directory:
         managed_file.check_owner(self.ctx.host, self.wanted)
         return Outcome()
 
-    def _mend(
+    def _fix_attributes(
         self, path: Path, attributes: Attributes, shown: str, differs: Mapping[str, object]
     ) -> Callable[[], Outcome]:
         def work() -> Outcome:

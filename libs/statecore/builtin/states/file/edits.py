@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from statecore.builtin.states.file.arguments import Refused, ensure_parent, place_of, step
+from statecore.builtin.states.file.arguments import Refused, ensure_parent, local_path, step
 from statecore.builtin.states.file.content import Accumulators, Spec, texts_of
 from statecore.host.content import diffs, managed_file
 from statecore.host.content.edits import comments, text
@@ -147,7 +147,7 @@ def replace(
         "encoding": encoding,
     }
     try:
-        place = place_of(ctx, name)
+        place = local_path(ctx, name)
         if not place.is_file() and not ignore_if_missing:
             raise Refused(f"{name}: file not found")
         diff = ctx.call("file.replace", name, pattern, repl, dry_run=True, **options)
@@ -324,7 +324,7 @@ def _found(ctx: Context, name: str) -> tuple[Path, str | None]:
 
     Bytes that are not UTF-8 survive a round trip.
     """
-    place = place_of(ctx, name)
+    place = local_path(ctx, name)
     old = managed_file.read(place, name)
     return place, None if old is None else old.decode("utf-8", "surrogateescape")
 
@@ -373,7 +373,7 @@ class Target:
         """Read the file ``name`` of the host and return it as target of an edit. Raises Refused if it does not exist,
         HostError if it is not a regular file.
         """
-        place = place_of(ctx, name)
+        place = local_path(ctx, name)
         old = managed_file.read(place, name)
         if old is None:
             raise Refused(f"{name}: file not found")

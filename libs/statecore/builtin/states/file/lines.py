@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 
-from statecore.builtin.states.file.arguments import Refused, ensure_parent, place_of, step
+from statecore.builtin.states.file.arguments import Refused, ensure_parent, local_path, step
 from statecore.builtin.states.file.edits import Target
 from statecore.host.content import managed_file
 from statecore.host.content.edits import text
@@ -57,7 +57,7 @@ def line(
     """
     try:
         wanted = Attributes(user, group, managed_file.parse_mode(file_mode))
-        place = place_of(ctx, name)
+        place = local_path(ctx, name)
         created = create and not place.exists()
         target = Target(ctx, name, place, b"") if created else Target.of(ctx, name)
         new = Line.of(locals()).put_into(target.text)
@@ -134,7 +134,7 @@ def keyvalue(
     """
     try:
         pairs = _pairs(key, value, key_values)
-        place = place_of(ctx, name)
+        place = local_path(ctx, name)
         old = managed_file.read(place, name)
     except (Refused, InvocationError) as error:
         return Plan.failed(str(error))

@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from statecore.builtin.states.file.arguments import Refused, ensure_parent, place_of, refuse_windows, step
+from statecore.builtin.states.file.arguments import Refused, ensure_parent, local_path, refuse_windows, step
 from statecore.host.content import atomic_file, managed_file
 from statecore.host.content.managed_file import Attributes
 from statecore.host.rooted_path import lexists
@@ -59,7 +59,7 @@ def symlink(
     """
     try:
         refuse_windows(locals())
-        place = place_of(ctx, name, follow=False)
+        place = local_path(ctx, name, follow=False)
         wanted = Attributes(user, group, managed_file.parse_mode(mode))
         if place.is_symlink() and inherit_user_and_group:
             found = place.lstat()
@@ -122,7 +122,7 @@ def hardlink(
     try:
         owner = Attributes(user, group, managed_file.parse_mode(dir_mode))
         managed_file.check_owner(ctx.host, owner)
-        place = place_of(ctx, name, follow=False)
+        place = local_path(ctx, name, follow=False)
         if not target.startswith("/"):
             raise Refused(f"Specified target {target} is not an absolute path")
         origin = ctx.host.path(target)
@@ -218,7 +218,7 @@ def _replace_existing(
     link = _make_link(ctx, name, place, target, wanted, makedirs, "", "new")
     if backupname:
         kept = str(Path(name).parent / backupname)
-        aside = place_of(ctx, kept, follow=False)
+        aside = local_path(ctx, kept, follow=False)
         if lexists(aside) and not force:
             raise Refused(f"Symlink & backup dest exists and Force not set. {name} -> {target} - backup: {kept}")
 

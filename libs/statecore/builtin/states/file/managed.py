@@ -13,8 +13,8 @@ from statecore.builtin.states.file.arguments import (
     Refused,
     attributes,
     ensure_parent,
+    local_path,
     parent_attributes,
-    place_of,
     refuse_windows,
     step,
 )
@@ -139,7 +139,7 @@ def managed(
         refuse_windows(locals())
         signing = Signing(signature, signers_of(locals(), signature, source_hash_sig), verify_ssl)
         ignored = Ignored.of(ignore_ordering, ignore_whitespace, ignore_comment_characters)
-        place, real = place_of(ctx, name, follow=follow_symlinks), place_of(ctx, name)
+        place, real = local_path(ctx, name, follow=follow_symlinks), local_path(ctx, name)
         if real.is_dir():
             raise Refused(f"Specified target {name} is a directory")
         if not create and not real.is_file():

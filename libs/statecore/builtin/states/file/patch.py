@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from statecore.builtin.states.file.arguments import Refused, place_of, step
+from statecore.builtin.states.file.arguments import Refused, local_path, step
 from statecore.builtin.states.file.content import Spec, wanted_bytes
 from statecore.model.context import Context
 from statecore.model.errors import HostError
@@ -103,12 +103,12 @@ def _planned(
     program = ctx.host.which("patch")
     if program is None:
         raise Refused("patch executable not found on minion")
-    place = place_of(ctx, name)
+    place = local_path(ctx, name)
     if not place.exists():
         raise Refused(f"{name} does not exist")
     if not source:
         raise Refused("source is required: the URL or path of the patch")
-    if reject_file is not None and not place_of(ctx, reject_file).parent.is_dir():
+    if reject_file is not None and not local_path(ctx, reject_file).parent.is_dir():
         raise Refused(f"Parent directory for reject_file '{reject_file}' either does not exist, or is not a directory")
     content = wanted_bytes(ctx, spec, None, source, name, wanted=wanted).data
     own, strip = options

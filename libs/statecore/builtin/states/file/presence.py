@@ -6,7 +6,7 @@ import os
 import stat
 from pathlib import Path
 
-from statecore.builtin.states.file.arguments import Refused, ensure_parent, place_of, step
+from statecore.builtin.states.file.arguments import Refused, ensure_parent, local_path, step
 from statecore.host.content import managed_file
 from statecore.host.content.managed_file import Attributes
 from statecore.host.rooted_path import lexists, located
@@ -29,7 +29,7 @@ _KINDS = {
 def absent(ctx: Context, name: str) -> Plan:
     """Remove a file, link or directory with all its content."""
     try:
-        place = place_of(ctx, name, follow=False)
+        place = local_path(ctx, name, follow=False)
     except (Refused, HostError) as error:
         return Plan.failed(str(error))
     if str(Path(name)) == "/":
@@ -49,7 +49,7 @@ def absent(ctx: Context, name: str) -> Plan:
 def exists(ctx: Context, name: str) -> Plan:
     """Fail unless the path exists."""
     try:
-        there = place_of(ctx, name).exists()
+        there = local_path(ctx, name).exists()
     except (Refused, HostError) as error:
         return Plan.failed(str(error))
     return Plan.unchanged(f"Path {name} exists") if there else Plan.failed(f"Specified path {name} does not exist")
@@ -58,7 +58,7 @@ def exists(ctx: Context, name: str) -> Plan:
 def missing(ctx: Context, name: str) -> Plan:
     """Fail if the path exists."""
     try:
-        there = place_of(ctx, name).exists()
+        there = local_path(ctx, name).exists()
     except (Refused, HostError) as error:
         return Plan.failed(str(error))
     return Plan.failed(f"Specified path {name} exists") if there else Plan.unchanged(f"Path {name} is missing")
@@ -73,7 +73,7 @@ def touch(ctx: Context, name: str, atime: object = None, mtime: object = None, m
         True: create missing parent directories
     """
     try:
-        place = place_of(ctx, name)
+        place = local_path(ctx, name)
         times = managed_file.times(atime, mtime)
     except (Refused, HostError, InvocationError) as error:
         return Plan.failed(str(error))
@@ -120,12 +120,12 @@ def mknod(
         )
     kind, word, article = _KINDS[ntype]
     try:
-        place = place_of(ctx, name)
+        place = local_path(ctx, name)
         wanted = Attributes(user, group, managed_file.parse_mode(mode))
         managed_file.check_owner(ctx.host, wanted)
         device = 0 if ntype == "p" else os.makedev(int(major), int(minor))
         if not lexists(place):
-            return _new(ctx, name, place_of(ctx, name), kind | (wanted.mode or 0o600), device, wanted, word)
+            return _new(ctx, name, local_path(ctx, name), kind | (wanted.mode or 0o600), device, wanted, word)
         found = place.stat()
         if stat.S_IFMT(found.st_mode) != kind:
             raise Refused(f"File {name} exists and is not {article}. Refusing to continue")

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from statecore.builtin.states.file.arguments import Refused, place_of, refuse_windows, step
+from statecore.builtin.states.file.arguments import Refused, local_path, refuse_windows, step
 from statecore.builtin.states.file.directory import directory
 from statecore.builtin.states.file.links import symlink
 from statecore.builtin.states.file.managed import managed
@@ -78,7 +78,7 @@ def recurse(
     given = {**locals(), "name": name.rstrip("/") or name}
     try:
         refuse_windows(given)
-        place = place_of(ctx, name)
+        place = local_path(ctx, name)
         if place.exists() and not place.is_dir():
             raise Refused(f"The path {name} exists and is not a directory")
         tree = Tree.of(ctx, given)

@@ -7,7 +7,7 @@ import binascii
 import hashlib
 from collections.abc import Mapping
 
-from statecore.builtin.states.file.arguments import Refused, attributes, place_of, step
+from statecore.builtin.states.file.arguments import Refused, attributes, local_path, step
 from statecore.builtin.states.file.serializers import SERIALIZERS, Serializer
 from statecore.host.content import managed_file
 from statecore.host.content.managed_file import Attributes
@@ -59,7 +59,7 @@ def serialize(
         as in ``file.managed``
     """
     try:
-        place = place_of(ctx, name)
+        place = local_path(ctx, name)
         if place.is_dir():
             raise Refused(f"Specified target {name} is a directory")
         if not create and not place.is_file():
@@ -122,7 +122,7 @@ def decode(
         hash algorithm for the reported changes
     """
     try:
-        place = place_of(ctx, name)
+        place = local_path(ctx, name)
         data = _decoded(_given(ctx, encoded_data, contents_pillar), encoding_type)
         old = managed_file.read(place, name)
         before, after = (None if one is None else _digest(one, checksum) for one in (old, data))

@@ -122,7 +122,10 @@ def installed_outcome(
     for package in missed:
         sentences = [f"Reinstall was not successful for package {names([package])}."]
         if package in repaired.still:
-            sentences = [f"{sentences[0]} The following files could not be remediated:", nested(repaired.still[package])]
+            sentences = [
+                f"{sentences[0]} The following files could not be remediated:",
+                nested(repaired.still[package]),
+            ]
         lines += sentences
     return Outcome("\n".join(lines), changes, ok=not failed and not missed)
 

@@ -218,7 +218,7 @@ def removed(
         wanted = selection.desired_packages(ctx, name, version, pkgs, normalize=normalize)
     except (ValueError, CommandError) as error:
         return Plan.failed(str(error))
-    targets = selection.there(ctx, wanted, ignore_epoch)
+    targets = selection.installed_as_wanted(ctx, wanted, ignore_epoch)
     if not targets:
         exact = " (matching specified versions)" if any(wanted.values()) else ""
         return Plan.unchanged(f"All specified packages{exact} are already absent")
@@ -239,7 +239,9 @@ def purged(
     except (ValueError, CommandError) as error:
         return Plan.failed(str(error))
     left = ctx.call("pkg.list_pkgs", removed=True)
-    targets = sorted({*selection.there(ctx, wanted, ignore_epoch), *(package for package in wanted if package in left)})
+    targets = sorted(
+        {*selection.installed_as_wanted(ctx, wanted, ignore_epoch), *(package for package in wanted if package in left)}
+    )
     if not targets:
         return Plan.unchanged("None of the targeted packages are installed or partially installed")
     return actions.uninstall(ctx, "purge", wanted, targets)

@@ -181,7 +181,7 @@ def satisfied(
     return any(package_versions.fulfils(each, wanted, ignore_epoch=ignore_epoch, order=order) for each in versions)
 
 
-def there(ctx: Context, wanted: Mapping[str, str | None], ignore_epoch: bool | None) -> list[str]:
+def installed_as_wanted(ctx: Context, wanted: Mapping[str, str | None], ignore_epoch: bool | None) -> list[str]:
     """List of the wanted packages that are installed in a wanted version, sorted."""
     now = ctx.call("pkg.list_pkgs", versions_as_list=True)
     return sorted(
