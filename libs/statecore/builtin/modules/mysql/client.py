@@ -54,17 +54,19 @@ def need_connection(given: Mapping[str, object]) -> None:
         )
 
 
-def ask(ctx: Context, given: Mapping[str, object], statement: str, *, secrets: Sequence[str | None] = ()) -> list[Row]:
+def run_statement(
+    ctx: Context, given: Mapping[str, object], statement: str, *, secrets: Sequence[str | None] = ()
+) -> list[Row]:
     """Run one SQL statement on the MySQL server and return its rows as maps of column to value. Values in the statement
     must be quoted by ``databases.mysql``.
 
     ``secrets`` are values to hide in errors. Raise CommandError with the server's reason.
     """
-    tables = run(ctx, given, mysql.PREAMBLE + statement + ";\n", secrets=secrets)
+    tables = run_statements(ctx, given, mysql.PREAMBLE + statement + ";\n", secrets=secrets)
     return [] if not tables else tables[-1][1]
 
 
-def run(
+def run_statements(
     ctx: Context, given: Mapping[str, object], text: str, *, secrets: Sequence[str | None] = ()
 ) -> list[tuple[list[str], list[Row]]]:
     """Run SQL text on the MySQL server and return (columns, rows) of each statement that returns rows. Raise

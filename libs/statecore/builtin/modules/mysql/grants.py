@@ -28,7 +28,7 @@ def user_grants(
         salt '*' mysql.user_grants frank localhost
     """
     try:
-        rows = client.ask(ctx, connection_args, f"SHOW GRANTS FOR {mysql.account(user, host)}")
+        rows = client.run_statement(ctx, connection_args, f"SHOW GRANTS FOR {mysql.account(user, host)}")
     except CommandError as error:
         if str(error).startswith(_NO_GRANTS):
             return False
@@ -60,7 +60,7 @@ def grant_exists(
     every: list[str] = []
     if (mysql.ALL, "") in wanted.privileges and (name, table) == ("*", "*"):
         # MySQL 8 shows all privileges by their names.
-        rows = client.ask(ctx, connection_args, "SHOW PRIVILEGES")
+        rows = client.run_statement(ctx, connection_args, "SHOW PRIVILEGES")
         every = [str(row[0]).upper() for row in rows if str(row[0]).upper() not in ("GRANT OPTION", "PROXY", "USAGE")]
     return mysql.grants_cover(lines, wanted, every)
 
@@ -90,7 +90,9 @@ def grant_add(
     listed = mysql.written(mysql.privileges(grant))
     option = " WITH GRANT OPTION" if grant_option else ""
     account = mysql.account(user, host)
-    client.ask(ctx, connection_args, f"GRANT {listed} ON {target} TO {account}{_required(ssl_option)}{option}")
+    client.run_statement(
+        ctx, connection_args, f"GRANT {listed} ON {target} TO {account}{_required(ssl_option)}{option}"
+    )
     return grant_exists(ctx, grant, database, user, host, grant_option, escape, **connection_args)
 
 
@@ -109,7 +111,7 @@ def grant_revoke(
     """
     *_, target = mysql.granted_object(database, escape=escape)
     listed = mysql.written(mysql.privileges(grant)) + (", GRANT OPTION" if grant_option else "")
-    client.ask(ctx, connection_args, f"REVOKE {listed} ON {target} FROM {mysql.account(user, host)}")
+    client.run_statement(ctx, connection_args, f"REVOKE {listed} ON {target} FROM {mysql.account(user, host)}")
     return not grant_exists(ctx, grant, database, user, host, False, escape, **connection_args)
 
 

@@ -26,7 +26,7 @@ def query(ctx: Context, database: str, query: str, **connection_args: object) ->
         raise InvocationError("the SQL statement is empty")
     started = time.monotonic()
     text = f"{str(query).strip().rstrip(';')}\n;\nSELECT ROW_COUNT() AS saltern_rows;\n"
-    tables = client.run(ctx, {**connection_args, "connection_db": database}, text)
+    tables = client.run_statements(ctx, {**connection_args, "connection_db": database}, text)
     result: dict[str, object] = {"query time": _duration(time.monotonic() - started)}
     if len(tables) > 1:
         columns, rows = tables[0]
@@ -54,7 +54,9 @@ def file_query(
     if data is None:
         raise CommandError(f"File {file_name} does not exist")
     started = time.monotonic()
-    tables = client.run(ctx, {**connection_args, "connection_db": database}, data.decode("utf-8", "surrogateescape"))
+    tables = client.run_statements(
+        ctx, {**connection_args, "connection_db": database}, data.decode("utf-8", "surrogateescape")
+    )
     result: dict[str, object] = {"query time": _duration(time.monotonic() - started)}
     if not tables:
         return result
@@ -65,7 +67,7 @@ def file_query(
 
 def version(ctx: Context, **connection_args: object) -> str:
     """Return the MySQL server's version as text."""
-    return str(client.ask(ctx, connection_args, "SELECT VERSION()")[0][0])
+    return str(client.run_statement(ctx, connection_args, "SELECT VERSION()")[0][0])
 
 
 def plugin_status(ctx: Context, name: str, **connection_args: object) -> str:
@@ -73,7 +75,7 @@ def plugin_status(ctx: Context, name: str, **connection_args: object) -> str:
     plugin.
     """
     asked = f"SELECT PLUGIN_STATUS FROM INFORMATION_SCHEMA.PLUGINS WHERE PLUGIN_NAME = {mysql.literal(name)}"
-    rows = client.ask(ctx, connection_args, asked)
+    rows = client.run_statement(ctx, connection_args, asked)
     return str(rows[0][0]) if rows else ""
 
 
@@ -81,7 +83,7 @@ def verify_login(ctx: Context, user: str, password: str | None = None, **connect
     """Return whether the MySQL server accepts a user and password. Raise CommandError for any other fault."""
     login = {**connection_args, "connection_user": user, "connection_pass": password or ""}
     try:
-        client.ask(ctx, login, "SELECT 1")
+        client.run_statement(ctx, login, "SELECT 1")
     except CommandError as error:
         # Access denied. Other errors do not say whether the login is valid.
         if str(error).startswith("MySQL Error 1045"):

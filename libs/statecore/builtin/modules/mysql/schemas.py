@@ -13,7 +13,7 @@ _OWN = ("mysql", "information_schema", "performance_schema", "sys")
 
 def db_list(ctx: Context, **connection_args: object) -> list[str]:
     """Return the names of all databases of the MySQL server."""
-    return [str(row[0]) for row in client.ask(ctx, connection_args, "SHOW DATABASES")]
+    return [str(row[0]) for row in client.run_statement(ctx, connection_args, "SHOW DATABASES")]
 
 
 def db_get(ctx: Context, name: str, **connection_args: object) -> dict[str, str]:
@@ -27,7 +27,7 @@ def db_get(ctx: Context, name: str, **connection_args: object) -> dict[str, str]
         "SELECT DEFAULT_CHARACTER_SET_NAME, DEFAULT_COLLATION_NAME FROM INFORMATION_SCHEMA.SCHEMATA"
         f" WHERE SCHEMA_NAME = {mysql.literal(name)}"
     )
-    rows = client.ask(ctx, connection_args, asked)
+    rows = client.run_statement(ctx, connection_args, asked)
     return {"character_set": str(rows[0][0]), "collate": str(rows[0][1])} if rows else {}
 
 
@@ -47,7 +47,9 @@ def db_create(
     """
     if db_exists(ctx, name, **connection_args):
         return False
-    client.ask(ctx, connection_args, f"CREATE DATABASE {mysql.identifier(name)}{_written(character_set, collate)}")
+    client.run_statement(
+        ctx, connection_args, f"CREATE DATABASE {mysql.identifier(name)}{_written(character_set, collate)}"
+    )
     return True
 
 
@@ -57,7 +59,9 @@ def alter_db(
     """Change the character set or the collation of a MySQL database. Return True. Raise CommandError if the server
     refuses.
     """
-    client.ask(ctx, connection_args, f"ALTER DATABASE {mysql.identifier(name)}{_written(character_set, collate)}")
+    client.run_statement(
+        ctx, connection_args, f"ALTER DATABASE {mysql.identifier(name)}{_written(character_set, collate)}"
+    )
     return True
 
 
@@ -69,7 +73,7 @@ def db_remove(ctx: Context, name: str, **connection_args: object) -> bool:
         raise CommandError(f"DB '{name}' may not be removed")
     if not db_exists(ctx, name, **connection_args):
         return False
-    client.ask(ctx, connection_args, f"DROP DATABASE {mysql.identifier(name)}")
+    client.run_statement(ctx, connection_args, f"DROP DATABASE {mysql.identifier(name)}")
     return True
 
 

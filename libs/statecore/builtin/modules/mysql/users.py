@@ -22,7 +22,7 @@ _SOCKET = ("unix_socket", "auth_socket")
 
 def user_list(ctx: Context, **connection_args: object) -> list[dict[str, str]]:
     """Return a list of maps with ``User`` and ``Host``, one for each account of the MySQL server."""
-    rows = client.ask(ctx, connection_args, "SELECT User, Host FROM mysql.user ORDER BY User, Host")
+    rows = client.run_statement(ctx, connection_args, "SELECT User, Host FROM mysql.user ORDER BY User, Host")
     return [{"User": str(user), "Host": str(host)} for user, host in rows]
 
 
@@ -129,7 +129,7 @@ def user_remove(ctx: Context, user: str, host: str = "localhost", **connection_a
     """Drop a MySQL account. Return True; False if it does not exist. Raise CommandError if the server refuses."""
     if not user_exists(ctx, user, host, **connection_args):
         return False
-    client.ask(ctx, connection_args, f"DROP USER {mysql.account(user, host)}")
+    client.run_statement(ctx, connection_args, f"DROP USER {mysql.account(user, host)}")
     return True
 
 
@@ -139,7 +139,7 @@ def _found(ctx: Context, user: str, host: str, connection: dict[str, object]) ->
         "SELECT plugin, authentication_string FROM mysql.user"
         f" WHERE User = {mysql.literal(user)} AND Host = {mysql.literal(host)}"
     )
-    rows = client.ask(ctx, connection, asked)
+    rows = client.run_statement(ctx, connection, asked)
     return (rows[0][0] or "", rows[0][1] or "") if rows else None
 
 
@@ -156,7 +156,7 @@ def _identified(
     """Return the IDENTIFIED clause of a CREATE USER or ALTER USER statement, "" for no password. Raise InvocationError
     for missing, invalid or conflicting arguments, CommandError if the server does not answer.
     """
-    maria = "MariaDB" in str(client.ask(ctx, connection, "SELECT VERSION()")[0][0])
+    maria = "MariaDB" in str(client.run_statement(ctx, connection, "SELECT VERSION()")[0][0])
     if not (password or password_hash):
         if unix_socket:
             if host != "localhost":
@@ -189,7 +189,7 @@ def _say(
     hashed = mysql.native_hash(str(password)) if password else None
     secrets = [str(each) for each in (password, password_hash, hashed) if each]
     try:
-        client.ask(ctx, connection, statement, secrets=secrets)
+        client.run_statement(ctx, connection, statement, secrets=secrets)
     except CommandError as error:
         # The chained error would show a part of the statement, which may hold the password.
         raise CommandError(str(error)) from None

@@ -50,15 +50,15 @@ _REPEATED: Mapping[str, str] = {
 }
 
 
-def installing(ctx: Context, given: Mapping[str, object], version: str) -> list[str]:
+def install_words(ctx: Context, given: Mapping[str, object], version: str) -> list[str]:
     """Return the options and packages of a ``pip install`` command as a list of words.
 
     ``given``: all arguments of ``pip.install`` by name. ``version``: pip's version. Raise InvocationError or
     CommandError for invalid arguments.
     """
-    words = [*_wheels(given, version), *common(ctx, given)]
+    words = [*_wheels(given, version), *common_options(ctx, given)]
     words += [word for link in split(given["find_links"]) for word in ("--find-links", _checked_link(ctx, link))]
-    words += indexes(given)
+    words += index_options(given)
     if given["mirrors"]:
         raise CommandError(
             "pip >= 7.0.0 does not support mirror argument: use index_url and/or extra_index_url instead"
@@ -77,10 +77,10 @@ def installing(ctx: Context, given: Mapping[str, object], version: str) -> list[
     # pip.installed writes ";" for the commas within one requirement, since "," separates requirements.
     words += [each.replace(";", ",") if _commas(each) else each for each in split(given["pkgs"])]
     words += [word for entry in editables(given["editable"]) for word in ("--editable", entry)]
-    return words + extra(given["extra_args"])
+    return words + extra_words(given["extra_args"])
 
 
-def common(ctx: Context, given: Mapping[str, object]) -> list[str]:
+def common_options(ctx: Context, given: Mapping[str, object]) -> list[str]:
     """Return the options that the commands ``pip install`` and ``pip uninstall`` share: --log, --proxy, --timeout
     (seconds).
     """
@@ -96,7 +96,7 @@ def common(ctx: Context, given: Mapping[str, object]) -> list[str]:
     return words
 
 
-def indexes(given: Mapping[str, object]) -> list[str]:
+def index_options(given: Mapping[str, object]) -> list[str]:
     """Return pip's options that name package indexes, as a list of words. Raise CommandError for an invalid URL, or for
     an index together with no_index.
     """
@@ -131,7 +131,7 @@ def split(value: object) -> list[str]:
     return [str(one).strip() for one in each if str(one).strip()]
 
 
-def extra(value: Any) -> list[str]:
+def extra_words(value: Any) -> list[str]:
     """Return the words of pip's argument ``extra_args``: each text, and option and value of each map. Raise
     InvocationError for nested values.
     """

@@ -73,7 +73,7 @@ def install(
     _no_terminal(use_vt)
     version = program.version(ctx, bin_env, cwd, user)
     first = [*program.argv(ctx, bin_env), "install"]
-    words = cli_options.installing(ctx, given, version)
+    words = cli_options.install_words(ctx, given, version)
     files = _files(requirements)
     if not (cli_options.split(pkgs) or files or cli_options.split(editable)):
         return {"retcode": 0, "stdout": "No packages to install."}
@@ -107,12 +107,12 @@ def uninstall(
         salt '*' pip.uninstall markdown,django bin_env=/opt/venv
     """
     _no_terminal(use_vt)
-    words = cli_options.common(ctx, {"log": log, "proxy": proxy, "timeout": timeout})
+    words = cli_options.common_options(ctx, {"log": log, "proxy": proxy, "timeout": timeout})
     first = [*program.argv(ctx, bin_env), "uninstall", "-y"]
     with _readable(ctx, _files(requirements), user, cwd, saltenv) as paths:
         options = [word for path in paths for word in ("--requirement", path)]
         try:
-            named = [*cli_options.split(pkgs), *cli_options.extra(extra_args)]
+            named = [*cli_options.split(pkgs), *cli_options.extra_words(extra_args)]
             return program.run(ctx, [*first, *options, *words, *named], bin_env, user, cwd)
         finally:
             program.forget_version(ctx, bin_env)

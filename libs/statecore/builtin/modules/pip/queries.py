@@ -240,7 +240,7 @@ def list_all_versions(
     """
     indexes = {"index_url": index_url, "extra_index_url": extra_index_url, "no_index": no_index}
     more = [word for link in cli_options.split(find_links) for word in ("--find-links", link)]
-    more += [*cli_options.indexes(indexes), *(["--no-index"] if no_index else [])]
+    more += [*cli_options.index_options(indexes), *(["--no-index"] if no_index else [])]
     pre = ["--pre"] if include_alpha or include_beta or include_rc else []
     first = program.argv(ctx, bin_env)
     if python_versions.compare(program.version(ctx, bin_env, cwd, user), _INDEX) >= 0:

@@ -81,17 +81,17 @@ def packages(ctx: Context) -> Mapping[str, ApkPackage]:
     return known[1]
 
 
-def shown(ctx: Context) -> dict[str, str]:
+def installed_versions(ctx: Context) -> dict[str, str]:
     """Return a map of package name to version for the packages that apk has installed."""
     return {name: package.version for name, package in packages(ctx).items()}
 
 
-def ask(host: ManagedHost, words: Sequence[str]) -> CommandResult:
+def run_query(host: ManagedHost, words: Sequence[str]) -> CommandResult:
     """Run an apk command that changes nothing. Raise HostError if apk cannot be started."""
     return host.run(["apk", *words], env=_ENVIRONMENT)
 
 
-def change(host: ManagedHost, words: Sequence[str]) -> list[str]:
+def run_change(host: ManagedHost, words: Sequence[str]) -> list[str]:
     """Run an apk command that changes packages. Return the errors as texts, [] on success.
 
     Daemons that package scripts start keep running after the command.
@@ -103,16 +103,16 @@ def change(host: ManagedHost, words: Sequence[str]) -> list[str]:
 def update(ctx: Context) -> bool:
     """Fetch the package indexes of apk's repositories. Return False if one of them could not be fetched."""
     ctx.scratch.pop(_REFRESH_DUE, None)
-    return not ask(ctx.host, [*_PATIENCE, "update"]).retcode
+    return not run_query(ctx.host, [*_PATIENCE, "update"]).retcode
 
 
-def offered(host: ManagedHost, names: Sequence[str], fromrepo: object = None) -> dict[str, list[str]]:
+def available_versions(host: ManagedHost, names: Sequence[str], fromrepo: object = None) -> dict[str, list[str]]:
     """Return a map of package to its available versions, newest first, for the packages that a repository of apk has.
     Raise CommandError if apk fails.
     """
     if not names:
         return {}
-    result = ask(host, [*source(fromrepo), "policy", *names])
+    result = run_query(host, [*repository_options(fromrepo), "policy", *names])
     if result.retcode and "ERROR" in result.stderr:
         raise CommandError(f"apk policy failed: {result.stderr.strip()}")
     return parse_policy(result.stdout)
@@ -145,12 +145,12 @@ def upgrades(host: ManagedHost) -> dict[str, str]:
     """Return a map of package to new version for the packages that ``apk upgrade`` would change. Raise CommandError if
     apk fails.
     """
-    result = ask(host, ["upgrade", "--simulate"])
+    result = run_query(host, ["upgrade", "--simulate"])
     if result.retcode:
         raise CommandError(f"apk upgrade --simulate failed: {result.stderr.strip() or result.stdout.strip()}")
     return {match["name"]: match["new"] for match in _UPGRADING.finditer(result.stdout)}
 
 
-def source(fromrepo: object) -> list[str]:
+def repository_options(fromrepo: object) -> list[str]:
     """Return apk's options for the repositories ``fromrepo``, which are used besides those of the host."""
     return [word for each in package_requests.texts(fromrepo) for word in ("--repository", each)]

@@ -66,24 +66,24 @@ def install(
         return {}
     if refresh:
         apk.update(ctx)
-    before = apk.shown(ctx)
-    general = [*apk.source(fromrepo), *(["--allow-untrusted"] if skip_verify else [])]
+    before = apk.installed_versions(ctx)
+    general = [*apk.repository_options(fromrepo), *(["--allow-untrusted"] if skip_verify else [])]
     errors: list[str] = []
     again = [package for package in wanted if reinstall and package in before]
     if sources:
         files = package_requests.package_files(ctx, package_requests.packed(sources))
         with package_requests.staged(ctx.host, files, ".apk") as paths:
-            errors += apk.change(ctx.host, [*general, "add", *paths])
+            errors += apk.run_change(ctx.host, [*general, "add", *paths])
     else:
         words = _words(
             ctx, {each: exact for each, exact in wanted.items() if exact or each not in again}, fromrepo, errors
         )
         if words:
             # Without --upgrade apk keeps an installed package at an older version.
-            errors += apk.change(ctx.host, [*general, "add", "--upgrade", *words])
+            errors += apk.run_change(ctx.host, [*general, "add", "--upgrade", *words])
         if again:
-            errors += apk.change(ctx.host, [*general, "fix", "--reinstall", *again])
-    after = apk.shown(ctx)
+            errors += apk.run_change(ctx.host, [*general, "fix", "--reinstall", *again])
+    after = apk.installed_versions(ctx)
     changes = package_requests.compared(before, after)
     for package in again if not errors else ():
         changes.setdefault(package, {"old": before[package], "new": after.get(package, "")})
@@ -98,12 +98,12 @@ def remove(
     "new": ""}}.
     """
     wanted = package_requests.wanted(name, pkgs, None, str)
-    before = apk.shown(ctx)
+    before = apk.installed_versions(ctx)
     targets = sorted({package for pattern in wanted for package in fnmatch.filter(before, pattern)})
     if not targets:
         return {}
-    errors = apk.change(ctx.host, ["del", *(["--purge"] if purge else []), *targets])
-    changes = package_requests.compared(before, apk.shown(ctx))
+    errors = apk.run_change(ctx.host, ["del", *(["--purge"] if purge else []), *targets])
+    changes = package_requests.compared(before, apk.installed_versions(ctx))
     package_requests.complain("Error occurred removing package(s)", errors, changes)
     return changes
 
@@ -123,10 +123,10 @@ def upgrade(
     """
     if refresh:
         apk.update(ctx)
-    before = apk.shown(ctx)
+    before = apk.installed_versions(ctx)
     names = package_requests.wanted(name, pkgs, None, str)
-    errors = apk.change(ctx.host, ["upgrade", *names])
-    changes = package_requests.compared(before, apk.shown(ctx))
+    errors = apk.run_change(ctx.host, ["upgrade", *names])
+    changes = package_requests.compared(before, apk.installed_versions(ctx))
     package_requests.complain("Problem encountered upgrading packages", errors, changes)
     return changes
 
@@ -139,7 +139,7 @@ def _words(ctx: Context, wanted: Mapping[str, str | None], fromrepo: object, err
     searched = [
         package for package, text in wanted.items() if text and ("*" in text or package_versions.is_range(text))
     ]
-    offered = apk.offered(ctx.host, searched, fromrepo)
+    offered = apk.available_versions(ctx.host, searched, fromrepo)
     words = []
     for package, text in wanted.items():
         if text and package in searched:

@@ -53,7 +53,7 @@ def latest_version(
         return ""
     if refresh:
         apk.update(ctx)
-    offered, installed = apk.offered(ctx.host, names, fromrepo), apk.shown(ctx)
+    offered, installed = apk.available_versions(ctx.host, names, fromrepo), apk.installed_versions(ctx)
     found = {}
     for name in names:
         newest = next(iter(offered.get(name, ())), "")
@@ -81,7 +81,7 @@ def list_upgrades(ctx: Context, refresh: bool = True, **kwargs: object) -> dict[
 
 def list_repo_pkgs(ctx: Context, *names: str, fromrepo: object = None, **kwargs: object) -> dict[str, list[str]]:
     """Return a map of package to all its versions in apk's repositories, newest first."""
-    return apk.offered(ctx.host, names, fromrepo)
+    return apk.available_versions(ctx.host, names, fromrepo)
 
 
 def version_cmp(ctx: Context, pkg1: str, pkg2: str, ignore_epoch: bool = False, **kwargs: object) -> int:

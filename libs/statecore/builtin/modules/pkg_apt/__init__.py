@@ -203,7 +203,7 @@ def install(
         return {}
     fetched = refresh_db(ctx, cache_valid_time) if refresh and (sources or _refresh_needed(ctx, wanted)) else {}
     if debconf:
-        apt.answer(ctx.host, package_requests.fetched(ctx, debconf).read_text("utf-8", "replace"))
+        apt.store_debconf_answers(ctx.host, package_requests.fetched(ctx, debconf).read_text("utf-8", "replace"))
     before = list_pkgs(ctx)
     had = list_downloaded(ctx) if downloadonly else {}
     options = apt.install_options(
@@ -228,7 +228,7 @@ def install(
             unhold(ctx, pkgs=held)
         try:
             for chosen, extra in apt.batches(words, before, again):
-                errors += apt.change(ctx.host, [*options, *extra, "install", *chosen])
+                errors += apt.run_change(ctx.host, [*options, *extra, "install", *chosen])
         finally:
             if held:
                 hold(ctx, pkgs=held)
@@ -277,7 +277,7 @@ def upgrade(ctx: Context, refresh: bool = True, dist_upgrade: bool = False, **kw
     options += ["--allow-downgrades"] if kwargs.get("allow_downgrades") else []
     names = [str(each) for each in kwargs.get("pkgs") or ()]
     verb = ["--only-upgrade", "install", *names] if names else ["dist-upgrade" if dist_upgrade else "upgrade"]
-    errors = apt.change(ctx.host, [*options, *verb])
+    errors = apt.run_change(ctx.host, [*options, *verb])
     changes = package_requests.compared(before, list_pkgs(ctx))
     package_requests.complain("Problem encountered upgrading packages", errors, changes)
     return changes
@@ -288,7 +288,7 @@ def autoremove(ctx: Context, purge: bool = False, **kwargs: object) -> dict[str,
     version, "new": ""}}.
     """
     before = list_pkgs(ctx)
-    errors = apt.change(ctx.host, ["-q", "-y", *apt.PATIENCE, *(["--purge"] if purge else []), "autoremove"])
+    errors = apt.run_change(ctx.host, ["-q", "-y", *apt.PATIENCE, *(["--purge"] if purge else []), "autoremove"])
     changes = package_requests.compared(before, list_pkgs(ctx))
     package_requests.complain("Problem encountered removing package(s)", errors, changes)
     return changes
@@ -393,7 +393,7 @@ def _install_files(ctx: Context, sources: Mapping[str, str], options: Sequence[s
     success.
     """
     with package_requests.staged(ctx.host, package_requests.package_files(ctx, sources), ".deb") as paths:
-        return apt.change(ctx.host, [*options, "--allow-downgrades", "install", *paths])
+        return apt.run_change(ctx.host, [*options, "--allow-downgrades", "install", *paths])
 
 
 def _uninstall(ctx: Context, verb: str, name: str | None, pkgs: object) -> dict[str, dict[str, object]]:
@@ -403,7 +403,7 @@ def _uninstall(ctx: Context, verb: str, name: str | None, pkgs: object) -> dict[
     targets = sorted({package for pattern in wanted for package in fnmatch.filter(there, pattern)})
     if not targets:
         return {"installed": {}, "removed": {}}
-    errors = apt.change(ctx.host, ["-q", "-y", *apt.PATIENCE, verb, *targets])
+    errors = apt.run_change(ctx.host, ["-q", "-y", *apt.PATIENCE, verb, *targets])
     changes = {
         "removed": package_requests.compared(left, list_pkgs(ctx, removed=True)),
         "installed": package_requests.compared(before, list_pkgs(ctx)),

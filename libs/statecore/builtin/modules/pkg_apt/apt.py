@@ -57,7 +57,7 @@ def run(host: ManagedHost, argv: Sequence[str], stdin: str | None = None) -> Com
     return host.run(argv, env=_ENVIRONMENT, stdin=stdin)
 
 
-def change(host: ManagedHost, words: Sequence[str]) -> list[str]:
+def run_change(host: ManagedHost, words: Sequence[str]) -> list[str]:
     """Run an apt-get command that changes packages. Return the errors as texts, [] on success.
 
     Daemons that package scripts start keep running after the command.
@@ -69,7 +69,7 @@ def change(host: ManagedHost, words: Sequence[str]) -> list[str]:
     return errors
 
 
-def answer(host: ManagedHost, text: str) -> None:
+def store_debconf_answers(host: ManagedHost, text: str) -> None:
     """Store answers to the debconf questions of packages on the host. Raise CommandError if this fails."""
     result = run(host, ["debconf-set-selections"], stdin=text)
     if result.retcode:

@@ -89,7 +89,7 @@ def install(
         return {}
     if refresh:
         dnf.refresh(ctx, kwargs)
-    before = inventory.files(ctx) if downloadonly else inventory.shown(ctx)
+    before = inventory.files(ctx) if downloadonly else inventory.version_texts(ctx)
     errors: list[str] = []
     general = transactions.options(ctx.host, kwargs, skip_verify=skip_verify, downloadonly=downloadonly)
     if sources:
@@ -109,7 +109,7 @@ def install(
             update_holds=update_holds,
             ignore_epoch=ignore_epoch,
         )
-    after = inventory.files(ctx) if downloadonly else inventory.shown(ctx)
+    after = inventory.files(ctx) if downloadonly else inventory.version_texts(ctx)
     changes = package_requests.compared(before, after)
     for package in again:
         changes.setdefault(package, {"old": before.get(package, ""), "new": after.get(package, "")})
@@ -134,9 +134,9 @@ def remove(ctx: Context, name: str | None = None, pkgs: object = None, **kwargs:
                 targets.append(transactions.word(package, exact))
     if not targets:
         return {}
-    old = inventory.shown(ctx)
-    errors = dnf.change(ctx.host, ["-y", "remove", *targets])
-    changes = package_requests.compared(old, inventory.shown(ctx))
+    old = inventory.version_texts(ctx)
+    errors = dnf.run_change(ctx.host, ["-y", "remove", *targets])
+    changes = package_requests.compared(old, inventory.version_texts(ctx))
     package_requests.complain("Error occurred removing package(s)", errors, changes)
     return changes
 
@@ -175,7 +175,7 @@ def upgrade(
     """
     if refresh:
         dnf.refresh(ctx, kwargs)
-    before = inventory.shown(ctx)
+    before = inventory.version_texts(ctx)
     setopt = [each for each in package_requests.texts(kwargs.get("setopt")) if obsoletes or "obsoletes=" not in each]
     given = {**kwargs, "setopt": setopt if obsoletes else [*setopt, "obsoletes=False"]}
     words = ["--quiet", "-y", *dnf.options(given), *transactions.further_options(kwargs)]
@@ -183,8 +183,8 @@ def upgrade(
         name, pkgs, None, lambda each: inventory.plain_name(ctx, each) if normalize else each
     )
     verb = "upgrade-minimal" if minimal else "upgrade"
-    errors = dnf.change(ctx.host, [*words, *(["--nogpgcheck"] if skip_verify else []), verb, *names])
-    changes = package_requests.compared(before, inventory.shown(ctx))
+    errors = dnf.run_change(ctx.host, [*words, *(["--nogpgcheck"] if skip_verify else []), verb, *names])
+    changes = package_requests.compared(before, inventory.version_texts(ctx))
     package_requests.complain("Problem encountered upgrading packages", errors, changes)
     return changes
 
@@ -208,9 +208,9 @@ def autoremove(ctx: Context, **kwargs: object) -> dict[str, object]:
     """Remove packages that were installed as dependencies and are no longer needed. Return the changes: {name: {"old":
     version, "new": ""}}.
     """
-    before = inventory.shown(ctx)
-    errors = dnf.change(ctx.host, ["-y", "autoremove"])
-    changes = package_requests.compared(before, inventory.shown(ctx))
+    before = inventory.version_texts(ctx)
+    errors = dnf.run_change(ctx.host, ["-y", "autoremove"])
+    changes = package_requests.compared(before, inventory.version_texts(ctx))
     package_requests.complain("Error occurred removing package(s)", errors, changes)
     return changes
 

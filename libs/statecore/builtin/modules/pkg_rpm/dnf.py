@@ -69,12 +69,12 @@ def name(host: ManagedHost) -> str:
     return found
 
 
-def ask(host: ManagedHost, words: Sequence[str]) -> CommandResult:
+def run_query(host: ManagedHost, words: Sequence[str]) -> CommandResult:
     """Run a dnf command that changes nothing. Raise HostError if dnf cannot be started."""
     return rpm.run(host, [name(host), *words])
 
 
-def change(host: ManagedHost, words: Sequence[str]) -> list[str]:
+def run_change(host: ManagedHost, words: Sequence[str]) -> list[str]:
     """Run a dnf command that changes packages. Return the errors as texts, [] on success.
 
     Daemons that package scripts start keep running after the command.
@@ -104,7 +104,7 @@ def options(given: Mapping[str, object]) -> list[str]:
     return words + [f"--setopt={each}" for each in package_requests.texts(given.get("setopt"))]
 
 
-def offers(
+def available_packages(
     host: ManagedHost, names: Sequence[str], given: Mapping[str, object], own: str, *, all_versions: bool = False
 ) -> list[AvailablePackage]:
     """Return the packages of these names that dnf's repositories offer, newest first. Without names return all
@@ -189,7 +189,7 @@ def advisories(host: ManagedHost) -> dict[str, Advisory]:
     """Return a map of advisory id to {"installed": bool, "summary": packages} for the advisories of dnf's repositories.
     Raise CommandError if dnf fails.
     """
-    result = ask(host, ["--quiet", "updateinfo", "list", "all" if name(host) == "yum" else "--all"])
+    result = run_query(host, ["--quiet", "updateinfo", "list", "all" if name(host) == "yum" else "--all"])
     if result.retcode:
         raise CommandError(f"advisories cannot be listed: {result.stderr.strip() or result.stdout.strip()}")
     return parse_advisories(result.stdout.splitlines())
@@ -198,7 +198,7 @@ def advisories(host: ManagedHost) -> dict[str, Advisory]:
 def expire(ctx: Context, given: Mapping[str, object]) -> None:
     """Mark the metadata of dnf's repositories as expired, so that dnf fetches it with its next command."""
     ctx.scratch.pop(_REFRESH_DUE, None)
-    ask(ctx.host, ["--quiet", "--assumeyes", "clean", "expire-cache", *options(given)])
+    run_query(ctx.host, ["--quiet", "--assumeyes", "clean", "expire-cache", *options(given)])
 
 
 def refresh(ctx: Context, given: Mapping[str, object]) -> bool | None:
@@ -206,12 +206,12 @@ def refresh(ctx: Context, given: Mapping[str, object]) -> bool | None:
     failed.
     """
     expire(ctx, given)
-    result = ask(ctx.host, ["--quiet", "--assumeyes", "check-update", *options(given)])
+    result = run_query(ctx.host, ["--quiet", "--assumeyes", "check-update", *options(given)])
     return _CHECKED.get(result.retcode, False)
 
 
 def _listed(host: ManagedHost, words: Sequence[str], own: str) -> list[AvailablePackage]:
-    result = ask(host, words)
+    result = run_query(host, words)
     if result.retcode and not any(phrase in result.stderr.lower() for phrase in _NOTHING):
         raise CommandError(f"{name(host)} {' '.join(words)} failed: {result.stderr.strip() or result.stdout.strip()}")
     return parse_listing(result.stdout, own)

@@ -36,7 +36,7 @@ def info(ctx: Context, name: str, given: Mapping[str, object], *, expand: bool, 
     """
     repositories = {key: given.get(key) for key in ("fromrepo", "enablerepo", "disablerepo")}
     words = ["group", "info"] if dnf.name(ctx.host) == "dnf5" else ["groupinfo"]
-    result = dnf.ask(ctx.host, ["--quiet", *dnf.options(repositories), *words, name])
+    result = dnf.run_query(ctx.host, ["--quiet", *dnf.options(repositories), *words, name])
     found = parse_info(result.stdout)
     if not (found["group"] or found["id"]):
         raise CommandError(f"Group '{name}' not found")

@@ -16,7 +16,7 @@ def group_list(ctx: Context) -> dict[str, object]:
     """
     used = dnf.name(ctx.host)
     words = ["group", "list"] if used == "dnf5" else ["grouplist", "hidden"]
-    result = dnf.ask(ctx.host, words)
+    result = dnf.run_query(ctx.host, words)
     if result.retcode:
         raise CommandError(f"groups cannot be listed: {result.stderr.strip() or result.stdout.strip()}")
     return group_listings.parse_table(result.stdout) if used == "dnf5" else group_listings.parse_list(result.stdout)

@@ -44,7 +44,7 @@ def versions(ctx: Context) -> dict[str, list[str]]:
     }
 
 
-def shown(ctx: Context) -> dict[str, str]:
+def version_texts(ctx: Context) -> dict[str, str]:
     """Return a map of package name to its installed versions as one text, joined by commas."""
     return {name: ",".join(found) for name, found in versions(ctx).items()}
 

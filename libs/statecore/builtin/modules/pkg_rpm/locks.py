@@ -95,7 +95,7 @@ def remove(ctx: Context, package: str) -> list[str]:
 
 
 def _tell(ctx: Context, *words: str) -> list[str]:
-    result = dnf.ask(
+    result = dnf.run_query(
         ctx.host, ["-q", "versionlock", *words] if dnf.name(ctx.host) == "yum" else ["versionlock", *words]
     )
     return [result.stderr.strip() or result.stdout.strip() or f"exit code {result.retcode}"] if result.retcode else []

@@ -77,7 +77,7 @@ def latest_version(ctx: Context, *names: str, refresh: bool = True, **kwargs: ob
     if refresh:
         dnf.refresh(ctx, kwargs)
     own = inventory.architecture(ctx)
-    offers = dnf.offers(ctx.host, names, kwargs, own)
+    offers = dnf.available_packages(ctx.host, names, kwargs, own)
     packages = inventory.versions(ctx)
     found = {}
     for name in names:
@@ -117,7 +117,7 @@ def list_repo_pkgs(ctx: Context, *names: str, byrepo: bool = False, **kwargs: ob
     """
     by_repository: dict[str, dict[str, list[str]]] = {}
     together: dict[str, list[str]] = {}
-    for offer in dnf.offers(ctx.host, names, kwargs, inventory.architecture(ctx), all_versions=True):
+    for offer in dnf.available_packages(ctx.host, names, kwargs, inventory.architecture(ctx), all_versions=True):
         for found in (by_repository.setdefault(offer.repository, {}), together):
             listed = found.setdefault(offer.name, [])
             if offer.version not in listed:

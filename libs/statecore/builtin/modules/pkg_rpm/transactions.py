@@ -95,7 +95,7 @@ def install_packages(
     try:
         for verb, words in (("install", calls.fresh), ("downgrade", calls.older), ("reinstall", calls.again)):
             if words:
-                errors += dnf.change(ctx.host, _call(ctx.host, verb, general, list(words.values())))
+                errors += dnf.run_change(ctx.host, _call(ctx.host, verb, general, list(words.values())))
     finally:
         if held and update_holds:
             for package in held:
@@ -125,7 +125,7 @@ def install_files(
                 calls.fresh[package.name] = path
         for verb, words in (("install", calls.fresh), ("downgrade", calls.older), ("reinstall", calls.again)):
             if words:
-                errors += dnf.change(ctx.host, _call(ctx.host, verb, general, list(words.values())))
+                errors += dnf.run_change(ctx.host, _call(ctx.host, verb, general, list(words.values())))
     return list(calls.again)
 
 
@@ -138,7 +138,7 @@ def install_advisories(ctx: Context, advisories: Sequence[str], general: Sequenc
     if unknown:
         raise CommandError("; ".join(f'Advisory id "{each}" not found' for each in unknown))
     words = [f"--advisory={each}" for each in advisories]
-    errors += dnf.change(ctx.host, _call(ctx.host, "upgrade", general, words))
+    errors += dnf.run_change(ctx.host, _call(ctx.host, "upgrade", general, words))
     return []
 
 
@@ -172,7 +172,7 @@ def _exact(
     searched = [name for name, text in wanted.items() if text and ("*" in text or package_versions.is_range(text))]
     offered: dict[str, list[str]] = {}
     if searched:
-        for offer in dnf.offers(ctx.host, searched, given, inventory.architecture(ctx), all_versions=True):
+        for offer in dnf.available_packages(ctx.host, searched, given, inventory.architecture(ctx), all_versions=True):
             offered.setdefault(offer.name, []).append(offer.version)
     found: dict[str, str | None] = {}
     for package, text in wanted.items():

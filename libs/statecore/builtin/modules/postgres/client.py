@@ -43,10 +43,10 @@ def rows(ctx: Context, to: Connection, query: str) -> list[dict[str, str]]:
     PostgreSQL server's message.
     """
     asked = f"SET datestyle = 'ISO, MDY';\nCOPY ({query}) TO STDOUT WITH CSV HEADER;\n"
-    return list(csv.DictReader(io.StringIO(say(ctx, to, asked), newline="")))
+    return list(csv.DictReader(io.StringIO(execute(ctx, to, asked), newline="")))
 
 
-def say(ctx: Context, to: Connection, text: str, *, secrets: Sequence[str | None] = ()) -> str:
+def execute(ctx: Context, to: Connection, text: str, *, secrets: Sequence[str | None] = ()) -> str:
     """Run SQL statements on the PostgreSQL server and return psql's output.
 
     Raise CommandError with the server's message, in which passwords and ``secrets`` are replaced by ``***``. Raises

@@ -96,7 +96,7 @@ def db_create(
         parts += [f"{word} = {postgres.identifier(value)}"] if value else []
     for word, value in (("ENCODING", encoding), ("LC_COLLATE", lc_collate), ("LC_CTYPE", lc_ctype)):
         parts += [f"{word} = {postgres.literal(value)}"] if value else []
-    client.say(
+    client.execute(
         ctx,
         Connection(user, host, port, maintenance_db, password, runas),
         " ".join(parts).removesuffix(" WITH") + ";\n",
@@ -125,11 +125,11 @@ def db_alter(
     shown = postgres.identifier(name)
     to = Connection(user, host, port, maintenance_db, password, runas)
     if owner:
-        client.say(ctx, to, f"ALTER DATABASE {shown} OWNER TO {postgres.identifier(owner)};\n")
+        client.execute(ctx, to, f"ALTER DATABASE {shown} OWNER TO {postgres.identifier(owner)};\n")
     if owner and owner_recurse:
-        client.say(ctx, Connection(user, host, port, name, password, runas), _given_to(owner))
+        client.execute(ctx, Connection(user, host, port, name, password, runas), _given_to(owner))
     if tablespace:
-        client.say(ctx, to, f"ALTER DATABASE {shown} SET TABLESPACE {postgres.identifier(tablespace)};\n")
+        client.execute(ctx, to, f"ALTER DATABASE {shown} SET TABLESPACE {postgres.identifier(tablespace)};\n")
     return True
 
 
@@ -170,7 +170,7 @@ def db_remove(
     shown, text = postgres.identifier(name), postgres.literal(name)
     end = f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = {text} AND pid <> pg_backend_pid();"
     statements = f"REVOKE CONNECT ON DATABASE {shown} FROM public;\n{end}\nDROP DATABASE {shown};\n"
-    client.say(ctx, Connection(user, host, port, maintenance_db, password, runas), statements)
+    client.execute(ctx, Connection(user, host, port, maintenance_db, password, runas), statements)
     return True
 
 

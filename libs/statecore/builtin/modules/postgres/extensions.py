@@ -170,7 +170,7 @@ def create_extension(
     if "EXTENSION TO UPGRADE" in facts:
         parts.append(f"ALTER EXTENSION {shown} UPDATE TO {postgres.identifier(ext_version)}")
     if parts:
-        client.say(ctx, to, ";\n".join([*parts, ""]))
+        client.execute(ctx, to, ";\n".join([*parts, ""]))
     return True
 
 
@@ -193,7 +193,7 @@ def drop_extension(
     server refuses.
     """
     end = "RESTRICT" if restrict or cascade is False else "CASCADE"
-    client.say(
+    client.execute(
         ctx,
         Connection(user, host, port, maintenance_db, password, runas),
         f"DROP EXTENSION IF EXISTS {postgres.identifier(name)} {end};\n",

@@ -67,7 +67,7 @@ def language_create(
     if language_exists(ctx, name, maintenance_db, user, host, port, password, runas):
         return False
     to = Connection(user, host, port, maintenance_db, password, runas)
-    client.say(ctx, to, f"CREATE LANGUAGE {postgres.identifier(name)};\n")
+    client.execute(ctx, to, f"CREATE LANGUAGE {postgres.identifier(name)};\n")
     return True
 
 
@@ -91,5 +91,5 @@ def language_remove(
     if not found:
         return False
     what = "EXTENSION" if found[0]["extension"] == name else "LANGUAGE"
-    client.say(ctx, to, f"DROP {what} {postgres.identifier(name)};\n")
+    client.execute(ctx, to, f"DROP {what} {postgres.identifier(name)};\n")
     return True

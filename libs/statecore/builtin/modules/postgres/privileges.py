@@ -107,7 +107,7 @@ def privileges_grant(
     to = Connection(user, host, port, maintenance_db, password, runas)
     targets = [object_name] if kind == GROUP else list(_held(ctx, to, kind, name, object_name, prepend))
     text = known.grant(kind, known.wanted(kind, privileges), targets, name, option=bool(grant_option))
-    client.say(ctx, to, text)
+    client.execute(ctx, to, text)
     return True
 
 
@@ -144,7 +144,7 @@ def privileges_revoke(
         targets = [target for target, each in held.items() if each and (names == [EVERY] or set(names) & set(each))]
     if not targets:
         return False
-    client.say(ctx, to, known.revoke(kind, names, targets, name))
+    client.execute(ctx, to, known.revoke(kind, names, targets, name))
     return True
 
 

@@ -222,7 +222,7 @@ def user_remove(
     to = Connection(user, host, port, maintenance_db, password, runas)
     if not user_exists(ctx, username, user, host, port, maintenance_db, password, runas):
         return False
-    client.say(ctx, to, f"DROP ROLE {postgres.identifier(username)};\n")
+    client.execute(ctx, to, f"DROP ROLE {postgres.identifier(username)};\n")
     return True
 
 
@@ -359,5 +359,5 @@ def _say(ctx: Context, to: Connection, verb: str, name: str, wanted: WantedRole)
     clauses = wanted.clauses()
     role = f"{verb}{' WITH ' if clauses else ''}{clauses};\n" if clauses or verb.startswith("CREATE") else ""
     # One transaction: a role without its groups must not remain after an error.
-    client.say(ctx, to, f"BEGIN;\n{role}{wanted.memberships(name)}COMMIT;\n", secrets=[wanted.password])
+    client.execute(ctx, to, f"BEGIN;\n{role}{wanted.memberships(name)}COMMIT;\n", secrets=[wanted.password])
     return True

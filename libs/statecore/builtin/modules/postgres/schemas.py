@@ -75,7 +75,7 @@ def schema_create(
     """Create a schema in a PostgreSQL database. Return True. Raise CommandError if the server refuses."""
     whose = f" AUTHORIZATION {postgres.identifier(owner)}" if owner else ""
     to = Connection(db_user, db_host, db_port, dbname, db_password, user)
-    client.say(ctx, to, f"CREATE SCHEMA {postgres.identifier(name)}{whose};\n")
+    client.execute(ctx, to, f"CREATE SCHEMA {postgres.identifier(name)}{whose};\n")
     return True
 
 
@@ -91,5 +91,5 @@ def schema_remove(
 ) -> bool:
     """Remove an empty schema from a PostgreSQL database. Return True. Raise CommandError if the server refuses."""
     to = Connection(db_user, db_host, db_port, dbname, db_password, user)
-    client.say(ctx, to, f"DROP SCHEMA {postgres.identifier(name)};\n")
+    client.execute(ctx, to, f"DROP SCHEMA {postgres.identifier(name)};\n")
     return True

@@ -77,7 +77,7 @@ def tablespace_create(
     whose = f" OWNER {postgres.identifier(owner)}" if owner else ""
     more = f" WITH ({', '.join(_option(*each) for each in options.items())})" if options else ""
     text = f"CREATE TABLESPACE {postgres.identifier(name)}{whose} LOCATION {postgres.literal(location)}{more};\n"
-    client.say(ctx, Connection(user, host, port, maintenance_db, password, runas), text)
+    client.execute(ctx, Connection(user, host, port, maintenance_db, password, runas), text)
     return True
 
 
@@ -112,7 +112,7 @@ def tablespace_alter(
     lines += [f"{alter} RENAME TO {postgres.identifier(new_name)};"] if new_name else []
     if lines:
         text = "\n".join(["BEGIN;", *lines, "COMMIT;", ""])
-        client.say(ctx, Connection(user, host, port, maintenance_db, password, runas), text)
+        client.execute(ctx, Connection(user, host, port, maintenance_db, password, runas), text)
     return True
 
 
@@ -128,7 +128,7 @@ def tablespace_remove(
 ) -> bool:
     """Remove an empty tablespace of a PostgreSQL server. Return True. Raise CommandError if the server refuses."""
     to = Connection(user, host, port, maintenance_db, password, runas)
-    client.say(ctx, to, f"DROP TABLESPACE {postgres.identifier(name)};\n")
+    client.execute(ctx, to, f"DROP TABLESPACE {postgres.identifier(name)};\n")
     return True
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from cryptography import x509
 
 from statecore.builtin.modules.x509.host_files import encoded_result, reader, write_file
-from statecore.builtin.modules.x509.signers import copied, policy_of, signed_by
+from statecore.builtin.modules.x509.signers import policy_of, signed_by, write_copy
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
 from statecore.system.certificates import arguments, issuing, loading, policies
@@ -194,7 +194,7 @@ def _signed(ctx: Context, order: CertificateOrder, given: dict[str, object]) -> 
     if order.signing_key is None:
         raise CommandError("there is no key to sign with")
     certificate = order.desired.signed(order.signing_key, order.digest)
-    copied(ctx, certificate, given)
+    write_copy(ctx, certificate, given)
     return certificate
 
 

@@ -49,7 +49,7 @@ def policy_of(ctx: Context, name: str | None) -> dict[str, object]:
     return {}
 
 
-def asked(
+def request_signing(
     ctx: Context, ca_server: str, policy: str | None, given: Mapping[str, object], *, only_policy: bool = False
 ) -> object:
     """Call ``x509.sign_remote_certificate`` on another minion and return the ``data`` of its result. Raise CommandError
@@ -88,16 +88,16 @@ def signed_by(
         sent["public_key"] = issuing.public_der(loading.public_key(read(given["public_key"])))
     if given.get("csr"):
         sent["csr"] = issuing.encoded(loading.request(read(given["csr"])).value, "der")
-    returned = asked(ctx, ca_server, policy, sent)
+    returned = request_signing(ctx, ca_server, policy, sent)
     try:
         certificate = loading.certificate(returned if isinstance(returned, bytes) else read(returned)).certificate
     except InvocationError as error:
         raise CommandError(f"ca_server did not return a certificate: {str(returned)[:200]}") from error
-    copied(ctx, certificate, given)
+    write_copy(ctx, certificate, given)
     return certificate, own
 
 
-def copied(ctx: Context, certificate: x509.Certificate, given: Mapping[str, object]) -> None:
+def write_copy(ctx: Context, certificate: x509.Certificate, given: Mapping[str, object]) -> None:
     """Write a copy of a certificate into the directory ``copypath``, named by the serial number. Raise HostError if it
     cannot be written.
     """

@@ -23,7 +23,7 @@ def get_signing_policy(ctx: Context, signing_policy: str | None, ca_server: str 
         return signers.policy_of(ctx, signing_policy)
     kept = ctx.scratch.setdefault("x509.policies", {})
     if (ca_server, signing_policy) not in kept:
-        policy = signers.asked(ctx, ca_server, signing_policy, {}, only_policy=True)
+        policy = signers.request_signing(ctx, ca_server, signing_policy, {}, only_policy=True)
         kept[ca_server, signing_policy] = _with_pem(ctx, policies.read(policy, str(signing_policy)))
     return dict(kept[ca_server, signing_policy])
 
@@ -61,7 +61,7 @@ def sign_remote_certificate(
         if order.signing_key is None:
             return _refused("there is no key to sign with")
         certificate = order.desired.signed(order.signing_key, order.digest)
-        signers.copied(ctx, certificate, policy)
+        signers.write_copy(ctx, certificate, policy)
         return {"data": certificate.public_bytes(serialization.Encoding.DER), "errors": []}
     except StatecoreError as error:
         return _refused(str(error))
