@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import lzma
 import os
 import posixpath
 import shutil
 import stat
+import struct
 import tarfile
 import time
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +26,12 @@ from pathlib import Path
 from statecore.host.content import atomic_file
 from statecore.host.rooted_path import RootedPath, confined, located
 from statecore.model.errors import CommandError
+
+#: Errors of Python's readers for a malformed archive. Their documentation names only some of them.
+_MALFORMED = (
+    *(OSError, RuntimeError, ValueError, LookupError, OverflowError, EOFError),
+    *(tarfile.TarError, zipfile.BadZipFile, struct.error, zlib.error, lzma.LZMAError),
+)
 
 #: Bytes of a path's text that Linux accepts, with the final null byte.
 _PATH_MAX = 4096
@@ -116,7 +125,7 @@ def extract(
                 if isinstance(error.filename, str):
                     error.filename = error.filename.replace(str(inside), str(target), 1)
                 raise
-    except (OSError, RuntimeError, tarfile.TarError, zipfile.BadZipFile) as error:
+    except _MALFORMED as error:
         raise CommandError(f"{path.name} cannot be extracted: {error}") from error
 
 
@@ -161,7 +170,7 @@ def encrypted(path: Path) -> bool:
     try:
         with path.open("rb") as file, zipfile.ZipFile(file) as archive:
             return any(member.flag_bits & 1 for member in archive.infolist())
-    except (OSError, zipfile.BadZipFile):
+    except _MALFORMED:
         return False
 
 
@@ -170,7 +179,7 @@ def _tar_names(path: Path) -> Iterator[tuple[str, str]]:
         with path.open("rb") as file, tarfile.open(fileobj=file) as archive:
             for member in archive:
                 yield member.name, "link" if member.issym() else "dir" if member.isdir() else "file"
-    except (OSError, tarfile.TarError, EOFError) as error:
+    except _MALFORMED as error:
         raise CommandError(f"Unable to list contents of {path.name}: {error}") from error
 
 
@@ -179,8 +188,11 @@ def _zip_names(path: Path) -> Iterator[tuple[str, str]]:
         with path.open("rb") as file, zipfile.ZipFile(file) as archive:
             for member in archive.infolist():
                 mode = member.external_attr >> 16
-                yield member.filename, "link" if stat.S_ISLNK(mode) else "dir" if member.is_dir() else "file"
-    except (OSError, zipfile.BadZipFile) as error:
+                yield (
+                    member.filename,
+                    "link" if stat.S_ISLNK(mode) else "dir" if member.filename.endswith("/") else "file",
+                )
+    except _MALFORMED as error:
         raise CommandError(f"{path.name} is not a ZIP file: {error}") from error
 
 
@@ -284,7 +296,7 @@ def _unzip(
                 _link(place, leads)
                 continue
             bits = stat.S_IMODE(mode) & 0o777 if modes else 0
-            if member.is_dir():
+            if member.filename.endswith("/"):
                 place.mkdir(parents=True, exist_ok=True)
                 if bits:
                     place.chmod(bits)
