@@ -35,7 +35,7 @@ if redis.call('TTL', KEYS[1]) < 0 then redis.call('EXPIRE', KEYS[1], ARGV[3]) en
 
 
 class Cache:
-    """Operations on grains, pillar and mine. All raise StoreUnavailable if Redis does not answer."""
+    """The minions' grains, pillar and mine in Redis. All operations raise StoreUnavailable if Redis does not answer."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -49,7 +49,7 @@ class Cache:
         self._grains.set(minion, _pack(dict(grains)))
 
     def grains(self, minion: str) -> dict[str, object] | None:
-        """Return a minion's grains, or None."""
+        """Return the stored grains of a minion; None if it has not sent any."""
         return self.grains_of([minion]).get(minion)
 
     def grains_of(self, minions: Sequence[str]) -> dict[str, dict[str, object]]:
@@ -73,7 +73,8 @@ class Cache:
         return self._pillars.all()
 
     def keep_pillar(self, minion: str, environments: str, sealed: bytes, seconds: int) -> None:
-        """Store encrypted pillar in ``pillar_cache``. All entries of a minion expire ``seconds`` after the first one."""
+        """Store encrypted pillar in ``pillar_cache``. All entries of a minion expire ``seconds`` after the first one.
+        """
         with self._client.calling():
             self._keep_pillar(keys=[keys.pillar_cache(minion)], args=[environments, sealed, seconds])
 
@@ -87,7 +88,7 @@ class Cache:
         self._client.call("delete", keys.pillar_cache(minion))
 
     def mine_set(self, minion: str, data: Mapping[str, object]) -> None:
-        """Store mine values of a minion: {function: value}."""
+        """Store values of a minion's mine, given as {function: value}."""
         with self._client.calling() as server:
             pipe = server.pipeline(transaction=True)
             for fun, value in data.items():
@@ -104,11 +105,11 @@ class Cache:
         }
 
     def mine_delete(self, minion: str, fun: str) -> bool:
-        """Delete one function from a minion's mine; return whether it was there."""
+        """Delete the value of one function from a minion's mine. Return True if there was one."""
         return bool(self._take_back(minion, [fun]))
 
     def mine_flush(self, minion: str) -> None:
-        """Delete a minion's whole mine."""
+        """Delete all values of a minion's mine."""
         self._take_back(minion, [text(fun) for fun in self._client.call("smembers", keys.MINE_FUNCTIONS)])
 
     def mine_of(self, minion: str) -> dict[str, object]:
@@ -151,7 +152,7 @@ def _pack(value: object) -> bytes:
 
 
 def unpack(data: bytes, key: str) -> object:
-    """Return the value of msgpack bytes. Raises StoreCorrupt, which names ``key``."""
+    """Return the value of msgpack bytes from Redis. Raises StoreCorrupt, which names the Redis key ``key``."""
     try:
         return msgpack.unpackb(data, strict_map_key=False, unicode_errors="surrogatepass")
     except (ValueError, TypeError, msgpack.UnpackException) as error:
@@ -159,15 +160,16 @@ def unpack(data: bytes, key: str) -> object:
 
 
 class Banks:
-    """Operations on banks. The bank ``a/b`` is inside the bank ``a``. All raise StoreUnavailable if Redis does not
-    answer.
+    """Data that runners store by name (bank and key) in Redis. The bank ``a/b`` is inside the bank ``a``.
+
+    All operations raise StoreUnavailable if Redis does not answer.
     """
 
     def __init__(self, client: Client) -> None:
         self._client = client
 
     def store(self, bank: str, key: str, data: object) -> None:
-        """Store data under a key of a bank."""
+        """Store a runner's data under a key of a bank."""
         with self._client.calling() as server:
             pipe = server.pipeline(transaction=True)
             pipe.hset(keys.bank(bank), key, _pack(data))
@@ -175,7 +177,7 @@ class Banks:
             pipe.execute()
 
     def fetch(self, bank: str, key: str) -> object:
-        """Return the data under a key; {} if there is none. Raises StoreCorrupt."""
+        """Return a runner's data under a key of a bank; {} if there is none. Raises StoreCorrupt."""
         packed = self._client.call("hget", keys.bank(bank), key)
         return {} if packed is None else unpack(packed, keys.bank(bank))
 
@@ -208,33 +210,39 @@ return redis.call('EXISTS', KEYS[2]) == 1 and redis.call('SISMEMBER', KEYS[3], A
 
 
 class Presence:
-    """Operations on presence. All raise StoreUnavailable if Redis does not answer."""
+    """The time of each minion's last message to the master, in Redis.
+
+    All operations raise StoreUnavailable if Redis does not answer.
+    """
 
     def __init__(self, client: Client) -> None:
         self._client = client
         self._arrived = client.redis.register_script(_ARRIVED)
 
     def seen(self, minion: str, now_ms: int) -> None:
-        """Record that a minion sent a message. ``now_ms``: milliseconds since 1970."""
+        """Record that the master got a message from a minion. ``now_ms``: milliseconds since 1970."""
         self._client.call("zadd", keys.SEEN, {minion: now_ms}, gt=True)
 
     def arrived(self, minion: str, now_ms: int) -> bool:
-        """Record that a minion sent a message; return whether jobs wait for it that it cannot ask for itself (a stock
-        minion).
+        """Record that the master got a message from a minion. Return True if jobs wait for it and it is a stock minion.
+
+        A stock minion cannot ask for waiting jobs itself, so the caller publishes them again.
         """
         with self._client.calling():
             return bool(self._arrived(keys=[keys.SEEN, keys.waiting_of(minion), keys.SIGNERS], args=[minion, now_ms]))
 
     def forget(self, minion: str) -> None:
-        """Delete a minion that no longer exists."""
+        """Delete the time of a minion's last message: the minion no longer exists."""
         self._client.call("zrem", keys.SEEN, minion)
 
     def last_seen(self, minions: Sequence[str]) -> dict[str, int]:
-        """Return {minion id: milliseconds since 1970} of the given minions that ever sent a message."""
+        """Map of minion id to the time of its last message (milliseconds since 1970), without minions that never sent
+        one.
+        """
         scores = self._client.call("zmscore", keys.SEEN, list(minions)) if minions else []
         seen = zip(minions, scores, strict=True)
         return {name: values.number(score, keys.SEEN) for name, score in seen if score is not None}
 
     def present(self, since_ms: int) -> set[str]:
-        """Return the ids of minions that sent a message since ``since_ms``."""
+        """Return the ids of the minions that sent a message since ``since_ms`` (milliseconds since 1970)."""
         return {text(name) for name in self._client.call("zrangebyscore", keys.SEEN, since_ms, "+inf")}

@@ -46,10 +46,15 @@ return {tonumber(known[1] or 0), tonumber(known[2] or 0), redis.call('ZRANGEBYSC
 
 
 class CachedHash(Generic[Value]):
-    """One hash with its local copy. All operations raise StoreUnavailable if Redis does not answer."""
+    """A Redis hash (minion id to data) with a local copy in this process.
+
+    All operations raise StoreUnavailable if Redis does not answer.
+    """
 
     def __init__(self, client: Client, name: str, read: Callable[[str, bytes], Value]) -> None:
-        """``read`` turns (minion id, data) into the value in the copy; it may raise StoreCorrupt."""
+        """Use the Redis hash ``name``. ``read(minion id, data)`` makes the value in the copy; it may raise
+        StoreCorrupt.
+        """
         self._client = client
         self._name = name
         self._read = read
@@ -60,11 +65,11 @@ class CachedHash(Generic[Value]):
         self._number = -1
 
     def set(self, minion: str, data: bytes) -> None:
-        """Store a minion's data. Equal data is not a change."""
+        """Store a minion's data in the Redis hash. Equal data does not count as a change."""
         self._changed([minion, _SPARE, data])
 
     def forget(self, minion: str) -> None:
-        """Delete a minion's data."""
+        """Delete a minion's data from the Redis hash."""
         self._changed([minion, _SPARE])
 
     def some(self, minions: Sequence[str]) -> dict[str, bytes]:

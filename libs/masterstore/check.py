@@ -43,7 +43,7 @@ _JID = re.compile(r"\d{20}(_\d+)?")
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A fault in one key."""
+    """A fault that ``saltern store check`` found in one Redis key."""
 
     key: str
     why: str
@@ -54,7 +54,7 @@ class Finding:
 
     @property
     def line(self) -> str:
-        """The fault as one line of text; bytes of a key that are not UTF-8 are escaped as ``redis-cli`` shows them."""
+        """The fault as one line of text. Bytes of a key that are not UTF-8 are escaped as ``redis-cli`` shows them."""
         key = self.key.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
         return f"{key}: {self.why}"
 
@@ -82,7 +82,7 @@ def row_of(name: str) -> KeySpec | None:
 
 
 class Check:
-    """Operations on the whole store. All raise StoreUnavailable if Redis does not answer."""
+    """Checks and repairs the master's data in Redis. All operations raise StoreUnavailable if Redis does not answer."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -104,7 +104,7 @@ class Check:
         }
 
     def findings(self, keep_seconds: int, looked_at: Callable[[], object] = lambda: None) -> Iterator[Finding]:
-        """Yield the faults as they are found; call ``looked_at`` once for each key.
+        """Yield the faults in the master's data as they are found; call ``looked_at`` once for each Redis key.
 
         ``keep_seconds``: time to live that a repair sets on a key without one.
         """
@@ -128,7 +128,7 @@ class Check:
         return count
 
     def _names(self, match: str | None = None) -> Iterator[str]:
-        """Yield all keys in steps. A key may come twice if others write meanwhile."""
+
         cursor = 0
         while True:
             cursor, names = self._client.call("scan", cursor, match=match, count=_STEP)
@@ -317,7 +317,7 @@ def _nothing(name: str) -> Iterator[Finding]:
 
 
 def _no_map(data: bytes, name: str) -> str:
-    """Return why the data is not JSON of a map; empty if it is."""
+
     try:
         values.loads_map(data, name)
     except StoreCorrupt as error:

@@ -30,10 +30,14 @@ _SENTINEL_PATIENCE = 0.5
 
 
 class Client:
-    """One Redis behind a URL."""
+    """Connection of this process to the Redis server (or Sentinels) of a URL."""
 
     def __init__(self, url: str, *, timeout: float, client_name: str) -> None:
-        """``timeout``: seconds for connecting and for each answer. Raises StoreError for a malformed URL."""
+        """Prepare the connection; nothing is sent yet. Raises StoreError for a malformed URL.
+
+        ``timeout``: seconds for connecting and for each answer. ``client_name``: the name that Redis shows for the
+        connection.
+        """
         self.timeout = timeout
         self.faults = Faults()
         #: The URL without its passwords.
@@ -59,7 +63,7 @@ class Client:
 
     @contextlib.contextmanager
     def calling(self) -> Iterator[redis.Redis]:
-        """Context that yields redis-py's client and turns its errors into StoreUnavailable and StoreError."""
+        """Yield redis-py's client for the block, and turn redis-py's errors into StoreUnavailable and StoreError."""
         try:
             yield self.redis
         except (redis.ConnectionError, redis.TimeoutError, OSError) as error:
@@ -77,13 +81,15 @@ class Client:
             raise StoreError(f"redis at {self.shown} does not speak as Redis does: {error}") from error
 
     def call(self, verb: str, *arguments: Any, **options: Any) -> Any:
-        """Send one command and return its answer. Raises StoreUnavailable, StoreError."""
+        """Send one Redis command (a method of redis-py's client) and return its answer. Raises StoreUnavailable,
+        StoreError.
+        """
         with self.calling() as server:
             return getattr(server, verb)(*arguments, **options)
 
 
 def _code_of(error: redis.ResponseError) -> str:
-    """Return the error code of Redis' answer; redis-py removes the codes that it knows from the text."""
+
     codes = _CODE.findall(str(error))
     cut: str | None = getattr(error, "status_code", None)
     return next((code for code in codes if code in _PASSING), cut or (codes[0] if codes else ""))
@@ -128,7 +134,7 @@ class _Managed(redis.SentinelManagedConnection):
 
 
 class _ManagedTls(_Managed, redis.SSLConnection):
-    """The same connection with TLS."""
+    """A TLS connection to the Redis master that the Sentinels name."""
 
 
 def _connected(url: str, options: dict[str, Any]) -> PinnedRedis:
@@ -156,7 +162,7 @@ def _connected(url: str, options: dict[str, Any]) -> PinnedRedis:
 
 
 def text(value: Any) -> str:
-    """Return bytes from Redis as text."""
+    """Return bytes from Redis as text. Bytes that are not UTF-8 can be sent back unchanged."""
     return value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else str(value)
 
 
@@ -165,7 +171,7 @@ _REMEMBERED = 1000
 
 
 class Faults:
-    """Counts malformed data that was skipped, and reports each key once."""
+    """Counts malformed data in Redis that was skipped, and reports each Redis key once."""
 
     def __init__(self) -> None:
         #: Number of skipped data so far.
@@ -178,7 +184,7 @@ class Faults:
         self.count: Callable[[], None] = _nothing
 
     def report(self, key: str, why: str) -> None:
-        """Report that malformed data at a key was skipped."""
+        """Count malformed data that was skipped, and report its Redis key if it is new. ``why`` is the reason."""
         self.total += 1
         self.count()
         if key not in self.known:
@@ -188,7 +194,7 @@ class Faults:
             self.tell(key, why)
 
     def of_script(self, names: Iterable[bytes]) -> None:
-        """Report the keys that a Lua script skipped."""
+        """Report the Redis keys that a Lua script skipped because of malformed data."""
         for name in names:
             self.report(
                 name.decode("utf-8", "surrogateescape"), "another type than the store writes there, or no number in it"

@@ -23,7 +23,7 @@ _WAITAOF_SINCE = (7, 2)
 
 @dataclass(frozen=True, slots=True)
 class Durability:
-    """What a write waits for before it is acknowledged."""
+    """Condition for a write to Redis to be acknowledged: on so many replicas, on disk, within a time."""
 
     #: Number of replicas that must have a write.
     replicas: int = 0
@@ -34,14 +34,19 @@ class Durability:
 
     @property
     def command(self) -> tuple[str | int, ...]:
-        """The Redis command that waits; empty if there is nothing to wait for."""
+        """The Redis command (``WAIT`` or ``WAITAOF``) that waits for replicas and disks; () if there is nothing to wait
+        for.
+        """
         if self.disk:
             return ("WAITAOF", 1, self.replicas, self.patience)
         return ("WAIT", self.replicas, self.patience) if self.replicas else ()
 
 
 class ConfirmedScript:
-    """A Lua script whose writes are confirmed. Raises redis-py's errors, StoreUnavailable, StoreError."""
+    """A Lua script that returns only when its writes are on the required replicas and disks.
+
+    Raises redis-py's errors, StoreUnavailable, StoreError.
+    """
 
     def __init__(self, client: Client, script: str, durability: Durability) -> None:
         self._client = client
@@ -49,7 +54,7 @@ class ConfirmedScript:
         self._durability = durability
 
     def __call__(self, keys: Sequence[str], args: Sequence[Any]) -> Any:
-        """Run the script; return its answer once its writes are as durable as required."""
+        """Run the Lua script and return its answer, once its writes are on the required replicas and disks."""
         if not self._durability.command:
             return self._script(keys=keys, args=args)
         answer, confirmed = self._both("EVALSHA", self._script.sha, keys, args)
@@ -62,7 +67,7 @@ class ConfirmedScript:
         return answer
 
     def _both(self, verb: str, script: Any, keys: Sequence[str], args: Sequence[Any]) -> list[Any]:
-        """Send the script and the wait on one connection; return both answers."""
+
         request = self._client.redis.pipeline(transaction=False)
         request.execute_command(verb, script, len(keys), *keys, *args)  # type: ignore[no-untyped-call]
         request.execute_command(*self._durability.command)  # type: ignore[no-untyped-call]
@@ -81,7 +86,10 @@ class ConfirmedScript:
 
 
 def trouble_with(client: Client, durability: Durability) -> str | None:
-    """Return why this Redis can never give the durability; None if it can. Raises StoreUnavailable, StoreError."""
+    """Return why this Redis server can never give the required durability; None if it can.
+
+    Raises StoreUnavailable, StoreError.
+    """
     if not durability.disk:
         return None
     with client.calling() as server:

@@ -54,7 +54,7 @@ class Epochs:
 
 
 def epochs_of(answer: Sequence[bytes]) -> Epochs:
-    """Parse the answer of the script CURRENT. Raises StoreCorrupt."""
+    """Return the Epochs in an answer of the Lua script CURRENT. Raises StoreCorrupt for malformed numbers."""
     try:
         aes, aes_since, session, session_since = answer
         return Epochs(int(aes), float(aes_since), int(session), float(session_since))
@@ -63,7 +63,10 @@ def epochs_of(answer: Sequence[bytes]) -> Epochs:
 
 
 class EpochStore:
-    """Operations on epochs. All raise StoreUnavailable if Redis does not answer."""
+    """The current key epochs (generation numbers of derived keys) in Redis.
+
+    All operations raise StoreUnavailable if Redis does not answer.
+    """
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -71,20 +74,22 @@ class EpochStore:
         self._rotate = client.redis.register_script(_ROTATE)
 
     def current(self) -> Epochs:
-        """Return the current epochs; the first call ever creates them. Raises StoreCorrupt."""
+        """Return the current key epochs. The first call ever creates them. Raises StoreCorrupt."""
         with self._client.calling():
             answer = self._current(keys=[keys.EPOCHS])
         return epochs_of(answer)
 
     def rotate_aes(self, fence: Fence | None = None) -> int:
-        """Start a new epoch of the publication key and return its number.
+        """Start a new epoch of the publication key (all minions get a new key) and return its number.
 
         With ``fence`` nothing changes if the caller has lost the lock; then the current number is returned.
         """
         return self._rotated("aes", fence)
 
     def rotate_session(self, fence: Fence | None = None) -> int:
-        """Start a new epoch of session keys and return its number. ``fence`` as for ``rotate_aes``."""
+        """Start a new epoch of the session keys: each minion signs in again. Return its number. ``fence`` as for
+        ``rotate_aes``.
+        """
         return self._rotated("session", fence)
 
     def _rotated(self, name: str, fence: Fence | None) -> int:

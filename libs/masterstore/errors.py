@@ -4,15 +4,15 @@ from __future__ import annotations
 
 
 class StoreError(Exception):
-    """Base class of all errors of the store."""
+    """Base class of the errors of the master's data in Redis."""
 
 
 class StoreUnavailable(StoreError):
-    """Redis does not answer or cannot write. The call may be repeated; it was not done in part."""
+    """Redis does not answer or cannot write. The operation may be repeated; no part of it was done."""
 
 
 class StoreCorrupt(StoreError):
-    """A key contains data that this version of the program did not write."""
+    """A Redis key contains data that this version of the program did not write. ``key`` names it."""
 
     def __init__(self, key: str, why: str) -> None:
         super().__init__(f"the key {key} in Redis cannot be read: {why}")
@@ -21,4 +21,4 @@ class StoreCorrupt(StoreError):
 
 
 class JidTaken(StoreError):
-    """Another job already has this JID."""
+    """A job cannot be published: another job already has its JID."""

@@ -116,7 +116,7 @@ return 1
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Result of one read."""
+    """Events that one read of a group returned, and the version of the group's shared state."""
 
     events: list[KeptEvent]
     #: Version of the group's shared state.
@@ -125,7 +125,7 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """How far a group is behind."""
+    """Numbers of events that a group of readers has not yet handled, has missed, or has given up."""
 
     #: Events that no reader of the group has got.
     waiting: int
@@ -139,7 +139,10 @@ class Backlog:
 
 @dataclass(frozen=True, slots=True)
 class DeadEvent:
-    """An event that could not be handled. Its id contains the time when it became dead, milliseconds since 1970."""
+    """An event that a group of readers could not handle.
+
+    Its id contains the time when the group gave it up, milliseconds since 1970.
+    """
 
     id: str
     frame: bytes
@@ -148,7 +151,7 @@ class DeadEvent:
 
 
 class EventGroups:
-    """Operations on groups and their readers. All raise StoreUnavailable if Redis does not answer."""
+    """Groups of readers of the kept events. All operations raise StoreUnavailable if Redis does not answer."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -157,14 +160,17 @@ class EventGroups:
         self._bury, self._revive, self._save = script(_BURY), script(_REVIVE), script(_SAVE)
 
     def create(self, group: str, since_ms: int) -> bool:
-        """Create the group if it does not exist, starting with events since ``since_ms``; return whether it is new."""
+        """Create a group of event readers if it does not exist; it starts with events since ``since_ms``. Return True
+        if it is new.
+        """
         with self._client.calling():
             names = [keys.EVENTS, keys.event_group(group), keys.EVENTS_COUNT]
             return bool(self._create(keys=names, args=[group, f"{max(0, since_ms - 1)}-0"]))
 
     def read(self, group: str, consumer: str, block_ms: int, count: int) -> Batch | None:
-        """Return the next events for this reader; wait up to ``block_ms`` for the first. None if the group does not
-        exist.
+        """Return the next events for a reader of the group; wait up to ``block_ms`` milliseconds for the first.
+
+        None if the group does not exist.
         """
         batch, newest = self._taken(group, consumer, count)
         if batch is None or batch.events or block_ms <= 0:
@@ -189,7 +195,7 @@ class EventGroups:
         )
 
     def done(self, group: str, ids: list[str]) -> None:
-        """Acknowledge events, so that they are not delivered again."""
+        """Acknowledge events of a group by their ids: they are not delivered again."""
         if ids:
             self._client.call("xack", keys.EVENTS, group, *ids)
 
@@ -205,7 +211,7 @@ class EventGroups:
         return [(_event(entry), values.number(times, keys.event_group(group))) for times, entry in found]
 
     def mine(self, group: str, consumer: str) -> list[KeptEvent]:
-        """Return the events that are assigned to this reader and not acknowledged."""
+        """Return the events that were delivered to this reader of the group and that it has not acknowledged."""
         with self._client.calling() as server:
             try:
                 answer: Any = server.xreadgroup(group, consumer, {keys.EVENTS: "0"})
@@ -216,17 +222,17 @@ class EventGroups:
         return [event_of(name, fields or {}) for _, entries in answer or () for name, fields in entries]
 
     def leave(self, group: str, consumer: str) -> None:
-        """Let the other readers take over this reader's events at once."""
+        """Give up this reader's unacknowledged events at once, so that other readers of the group take them over."""
         self._client.call("zadd", keys.event_readers(group), {consumer: 0})
 
     def bury(self, group: str, event: KeptEvent, why: str, tries: int) -> None:
-        """Move an event to the list of dead events."""
+        """Move an event that the group could not handle to the group's list of dead events."""
         arguments: list[str | bytes | int] = [group, event.id, event.frame, event.number, why, tries, DEAD_KEPT]
         with self._client.calling():
             self._bury(keys=[keys.EVENTS, keys.dead_events(group)], args=arguments)
 
     def dead(self, group: str, count: int) -> list[DeadEvent]:
-        """Return the group's dead events, newest first, at most ``count``."""
+        """Return at most ``count`` events that the group could not handle, newest first."""
         found = self._client.call("xrevrange", keys.dead_events(group), count=count)
         return [
             DeadEvent(
@@ -239,19 +245,20 @@ class EventGroups:
         ]
 
     def revive(self, group: str, dead_id: str, most: int) -> bool:
-        """Return a dead event to its group only; False if there is none with this id. ``most``: events that the stream
-        keeps.
+        """Deliver a dead event to its group again. Return False if there is no dead event with this id.
+
+        ``most``: about how many events the stream keeps.
         """
         with self._client.calling():
             names = [keys.dead_events(group), keys.EVENTS, keys.EVENTS_COUNT]
             return bool(self._revive(keys=names, args=[dead_id, group, most]))
 
     def drop(self, group: str, dead_id: str) -> bool:
-        """Delete a dead event; return False if there is none with this id."""
+        """Delete an event from the group's list of dead events. Return False if there is none with this id."""
         return bool(self._client.call("xdel", keys.dead_events(group), dead_id))
 
     def backlog(self, group: str) -> Backlog:
-        """Return how far the group is behind; all zero if the group does not exist."""
+        """Return the numbers of events that the group has not yet handled; all zero if the group does not exist."""
         with self._client.calling() as server:
             ask = server.pipeline(transaction=False)
             ask.get(keys.EVENTS_COUNT)
@@ -271,12 +278,14 @@ class EventGroups:
         return Backlog(max(0, behind), in_hand, values.number(missed, shared_key), int(dead))
 
     def state(self, group: str) -> tuple[int, str]:
-        """Return (version, text) of the state that the group's readers share; version 0 if there is none."""
+        """Return (version, text) of the state that the readers of a group share; (0, "") if there is none."""
         version, state = self._client.call("hmget", keys.event_group(group), "version", "state")
         return values.number(version, keys.event_group(group)), text(state or b"")
 
     def save_state(self, group: str, state: str, version: int) -> bool:
-        """Store the shared state unless it changed since ``version``; return whether it was stored."""
+        """Store the text that the readers of a group share, unless it changed since ``version``. Return True if it was
+        stored.
+        """
         with self._client.calling():
             return bool(self._save(keys=[keys.event_group(group)], args=[state, version]))
 

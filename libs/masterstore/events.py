@@ -40,7 +40,7 @@ return redis.call('XADD', KEYS[1], 'MAXLEN', '~', ARGV[2], '*', 'n', number, 'ev
 
 @dataclass(frozen=True, slots=True)
 class KeptEvent:
-    """One event of the stream."""
+    """One event in the Redis stream ``salt:events``: stream id, number and packed event."""
 
     #: Stream id: time in milliseconds since 1970, and a number.
     id: str
@@ -53,29 +53,31 @@ class KeptEvent:
 
     @property
     def cursor(self) -> str:
-        """Position behind this event, for a reader to go on from."""
+        """The position directly after this event; a reader passes it to ``Events.read`` to continue there."""
         return f"{self.id}/{self.number}"
 
 
 class Events:
-    """Operations on the stream. All raise StoreUnavailable if Redis does not answer."""
+    """The Redis stream of kept events. All operations raise StoreUnavailable if Redis does not answer."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
         self._keep = client.redis.register_script(_KEEP)
 
     def keep(self, frame: bytes, most: int) -> str:
-        """Append an event and return its stream id. The stream keeps about ``most`` events."""
+        """Append an event to the stream of kept events and return its stream id. The stream keeps about ``most``
+        events.
+        """
         with self._client.calling():
             return text(self._keep(keys=[keys.EVENTS, keys.EVENTS_COUNT], args=[frame, most]))
 
     def want(self, reader: str, globs: Iterable[str]) -> None:
-        """Register the tag globs that a reader wants. The registration is valid for a day after the last call."""
+        """Register the tag globs of the events that a reader wants to be kept. The registration is valid for a day."""
         wanted_entry = json.dumps({"tags": sorted(set(globs)), "at": int(time.time())})
         self._client.call("hset", keys.EVENTS_WANTED, reader, wanted_entry)
 
     def wanted(self) -> dict[str, list[str]]:
-        """Return {reader: tag globs} of the valid registrations; malformed ones are left out."""
+        """Map of reader name to the tag globs of its valid registration; malformed registrations are left out."""
         found = {}
         for reader, wanted_entry in self._client.call("hgetall", keys.EVENTS_WANTED).items():
             globs = _globs(wanted_entry)
@@ -84,9 +86,10 @@ class Events:
         return found
 
     def read(self, cursor: str, block_ms: int, count: int = 100) -> tuple[list[KeptEvent], int]:
-        """Return (events after a cursor, oldest first; number of events missed before the first one).
+        """Return (kept events after a cursor, oldest first; number of events that were deleted before they could be
+        read).
 
-        Waits up to ``block_ms`` for an event. Raises StoreError for a malformed cursor.
+        Waits up to ``block_ms`` milliseconds for an event. Raises StoreError for a malformed cursor.
         """
         after, _, number = cursor.partition("/")
         if re.fullmatch(r"\d+-\d+", after) is None or not number.isdigit():
@@ -99,22 +102,22 @@ class Events:
         return [event for event in found if not event.to], missed
 
     def newest(self) -> str:
-        """Return the cursor of a reader that wants only future events."""
+        """Return the cursor after the newest kept event, for a reader that wants only future events."""
         newest = self._client.call("xrevrange", keys.EVENTS, count=1)
         return event_of(*newest[0]).cursor if newest else BEGINNING
 
     def count(self) -> int:
-        """Return how many events were kept so far."""
+        """Return the number of events that were ever appended to the stream."""
         return values.number(self._client.call("get", keys.EVENTS_COUNT), keys.EVENTS_COUNT)
 
 
 class EventKeeper:
-    """Keeps the wanted events among those that a process fires."""
+    """Appends those events that a process fires to the Redis stream which some reader wants to be kept."""
 
     def __init__(
         self, events: Events, globs: Sequence[str], most: int, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """``globs``: tags that are always wanted. ``most``: about how many events the stream keeps."""
+        """``globs``: tags of events that are always kept. ``most``: about how many events the stream keeps."""
         self._events = events
         self._own = list(globs)
         self._most = most
@@ -124,12 +127,12 @@ class EventKeeper:
         self._away = False
 
     def keep(self, tag: str, frame: bytes) -> None:
-        """Append an event to the stream if its tag is wanted. Raises StoreError."""
+        """Append an event to the stream if some reader wants its tag. Raises StoreError."""
         if self.wants(tag):
             self._events.keep(frame, self._most)
 
     def try_keep(self, tag: str, frame: bytes) -> bool:
-        """As ``keep``, but log an error of the store and return False instead of raising it."""
+        """Append an event as ``keep`` does; an error of the store is logged, and False is returned."""
         try:
             self.keep(tag, frame)
         except StoreError as error:
@@ -166,7 +169,8 @@ def _globs(wanted_entry: bytes) -> list[str]:
 
 
 def read_stream(client: Client, after: str, block_ms: int, count: int) -> list[KeptEvent]:
-    """Return events after a stream id; wait up to ``block_ms`` for the first one."""
+    """Return kept events after a stream id, at most ``count``; wait up to ``block_ms`` milliseconds for the first one.
+    """
     deadline = time.monotonic() + block_ms / 1000
     # Never longer at a time than half of what a connection waits for an answer: that would look like a dead Redis.
     longest = max(1, int(client.timeout * 500))
@@ -178,7 +182,9 @@ def read_stream(client: Client, after: str, block_ms: int, count: int) -> list[K
 
 
 def event_of(stream_id: bytes, fields: Mapping[bytes, bytes]) -> KeptEvent:
-    """Return an entry of the stream as a KeptEvent. Missing fields, in entries of other programs, become 0 and empty."""
+    """Return an entry of the Redis stream as a KeptEvent. Missing fields, in entries of other programs, become 0 and
+    empty.
+    """
     number = fields.get(b"n", b"0")
     return KeptEvent(
         text(stream_id),

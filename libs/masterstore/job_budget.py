@@ -20,14 +20,16 @@ _HOUR_MS = 3_600_000
 
 @dataclass(frozen=True, slots=True)
 class Evicted:
-    """Number and bytes of the jobs that were deleted."""
+    """Number and total bytes of the jobs that were deleted from the job cache."""
 
     jobs: int
     bytes: int
 
 
 class JobBudget:
-    """Operations on the size of loads and returns. All raise StoreUnavailable if Redis does not answer."""
+    """Measures the size of the job cache and deletes the oldest jobs. All operations raise StoreUnavailable if Redis
+    does not answer.
+    """
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -38,7 +40,7 @@ class JobBudget:
         return sum(self._hours().values())
 
     def forget(self, now_ms: int, keep_seconds: int) -> int:
-        """Remove the hours whose jobs have expired from the count; return how many."""
+        """Remove from the size count the hours whose jobs have all expired. Return the number of removed hours."""
         oldest = (now_ms - keep_seconds * 1000) // _HOUR_MS
         over = [hour for hour in self._hours() if hour < oldest]
         return int(self._client.call("hdel", keys.JOB_BYTES, *map(str, over))) if over else 0
@@ -70,8 +72,9 @@ class JobBudget:
         return Evicted(jobs, freed)
 
     def drop_ended(self, before_ms: int) -> Evicted:
-        """Delete the jobs that ended, or without expected minions were created, before ``before_ms``. One call does a
-        bounded amount of work.
+        """Delete the jobs that ended before ``before_ms``; one call does a bounded amount of work.
+
+        A job without expected minions counts as ended when it was created.
         """
         jobs = freed = kept = 0
         for _ in range(_GOES):
@@ -95,7 +98,7 @@ class JobBudget:
         return Evicted(jobs, freed)
 
     def drop(self, jid: str, created_ms: int = 0) -> int:
-        """Delete a job with all its keys; return its bytes."""
+        """Delete a job with all its Redis keys. Return the number of bytes that it used."""
         with self._client.calling() as server:
             pipe = server.pipeline(transaction=False)
             pipe.hmget(keys.job(jid), "fun", "user", "tgt")
@@ -126,7 +129,7 @@ class JobBudget:
 
 
 def _whole(value: object) -> int:
-    """Return a number read from Redis; 0 if it is malformed."""
+
     said = text(value) if isinstance(value, bytes | str) else ""
     return int(said) if said.isdecimal() else 0
 

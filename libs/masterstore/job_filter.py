@@ -19,8 +19,9 @@ DEFAULT_LIMIT = 200
 
 @dataclass(frozen=True, slots=True)
 class JobFilter:
-    """All given fields must match; of several values of one field, one must match. An empty filter matches every job.
+    """Conditions of a query for jobs (times, functions, minions, users, targets, states), and the page of its results.
 
+    All given fields must match; of several values of one field, one must match. An empty filter matches every job.
     Names and globs are compared as in Salt: case-sensitive, and for the whole name.
     """
 
@@ -51,7 +52,8 @@ def is_glob(name: str) -> bool:
 
 
 def load_matches(load: Mapping[str, object], wanted: JobFilter) -> bool:
-    """Return whether a load matches the globs of users and targets; other fields are checked by indexes."""
+    """Return True if a job's load matches the filter's globs of users and targets. Other fields are checked by indexes.
+    """
     return _matches(load.get("user"), wanted.users) and _matches(load.get("tgt"), wanted.targets)
 
 

@@ -29,7 +29,7 @@ _FEWEST, _GROWS, _MOST = 8, 4, 2000
 
 @dataclass(frozen=True, slots=True)
 class JobPage:
-    """One page of jobs with their loads and without returns, newest first."""
+    """One page of a query's jobs with their loads and without returns, newest first."""
 
     jobs: list[Job]
     #: ``JobFilter.cursor`` of the page behind this one; empty when this is the last.
@@ -37,14 +37,16 @@ class JobPage:
 
 
 class JobFinder:
-    """Queries of jobs. All operations raise StoreUnavailable if Redis does not answer."""
+    """Finds jobs in the job cache by a JobFilter. All operations raise StoreUnavailable if Redis does not answer."""
 
     def __init__(self, client: Client, jobs: Jobs) -> None:
         self._client = client
         self._jobs = jobs
 
     def page(self, wanted: JobFilter, *, meta: bool = False) -> JobPage:
-        """Return the newest matching jobs behind the cursor, at most ``limit``. ``meta``: read their counters, too."""
+        """Return the newest jobs after the filter's cursor that match, at most ``limit``. ``meta``: read their
+        counters, too.
+        """
         found: list[Job] = []
         with self._client.calling() as server:
             for jids in self._candidates(server, wanted):
@@ -57,7 +59,7 @@ class JobFinder:
         return JobPage(found, "")
 
     def pages(self, wanted: JobFilter, *, meta: bool = False) -> Iterator[JobPage]:
-        """Yield all pages from the cursor on; ``limit`` is the size of a page."""
+        """Yield all pages of jobs that match the filter; its ``limit`` is the size of a page."""
         cursor = wanted.cursor
         while True:
             page = self.page(replace(wanted, cursor=cursor), meta=meta)
@@ -67,7 +69,9 @@ class JobFinder:
             cursor = page.cursor
 
     def lives(self, jobs: Sequence[Job]) -> dict[str, dict[str, Life]]:
-        """Return {JID: {minion id: life}} of jobs that were read with meta, in one round trip."""
+        """Map of JID to {minion id: Life} for jobs that were read with ``meta``: the job's state on each minion. One
+        round trip.
+        """
         with self._client.calling() as server:
             pipe = server.pipeline(transaction=False)
             for job in jobs:
@@ -82,7 +86,7 @@ class JobFinder:
         return found
 
     def _candidates(self, server: redis.Redis, wanted: JobFilter) -> Iterator[list[str]]:
-        """Yield JIDs that are in an index of every field, newest first, in lists."""
+
         fields = self._indexes(server, wanted)
         if any(not names for names in fields):
             return
@@ -129,7 +133,7 @@ class JobFinder:
         return fields[lead], [names for place, names in enumerate(fields) if place != lead]
 
     def _place(self, server: redis.Redis, cursor: str) -> tuple[int, str] | None:
-        """Return (time, JID) of the cursor, even if its job has expired."""
+
         if not cursor:
             return None
         score = server.zscore(keys.JOBS, cursor)
@@ -139,7 +143,7 @@ class JobFinder:
 def _walk(
     server: redis.Redis, names: Sequence[str], low: str, high: str, start: tuple[int, str] | None, size: int
 ) -> Iterator[list[str]]:
-    """Yield the JIDs of all these indexes behind ``start``, newest first, each once, in lists of at most ``size``."""
+
     # Of many indexes little is read at first: most of their entries are older than the page.
     first = size if len(names) == 1 else max(2 * size // len(names), _FEWEST)
     begin = [_Reading(server, name, low, high, start, first) for name in names]
@@ -165,7 +169,7 @@ def _walk(
 
 @dataclass
 class _Reading:
-    """Reads one index from its newest entry behind ``place`` on."""
+    """Reads one index of jobs (a sorted set of JIDs) in steps, from its newest entry on."""
 
     server: redis.Redis
     name: str
@@ -178,14 +182,14 @@ class _Reading:
     _skip: int = 0
 
     def ask(self, server: redis.Redis) -> Any:
-        """Return the next rows, or queue the query if ``server`` is a pipeline."""
+        """Return the next rows (JID, milliseconds) of the index, or queue the query if ``server`` is a pipeline."""
         # The place itself is read again: other jobs may have been made within its millisecond.
         inside = self.place is not None and (self.high == "+inf" or self.place[0] < int(self.high[1:]))
         top = str(self.place[0]) if self.place is not None and inside else self.high
         return server.zrevrangebyscore(self.name, top, self.low, start=self._skip, num=self.size, withscores=True)
 
     def entries(self) -> Iterator[tuple[int, str]]:
-        """Yield (milliseconds, JID), newest first."""
+        """Yield (milliseconds since 1970, JID) of the index, newest first."""
         while self.rows:
             entries = [(int(score), text(jid)) for jid, score in self.rows]
             fresh = [entry for entry in entries if self.place is None or entry < self.place]
@@ -200,7 +204,7 @@ class _Reading:
 
 
 def _held_by_all(server: redis.Redis, jids: list[str], fields: Sequence[Sequence[str]]) -> list[str]:
-    """Return the JIDs that are in one index of every field, in the same order."""
+
     names = [name for field in fields for name in field]
     if not names or not jids:
         return jids
@@ -216,7 +220,7 @@ def _held_by_all(server: redis.Redis, jids: list[str], fields: Sequence[Sequence
 
 
 def _of_minions(server: redis.Redis, jids: list[str], minions: Sequence[str]) -> list[str]:
-    """Return the JIDs of jobs for one of the minions. The index of wide jobs also contains jobs for other minions."""
+
     if not minions or not jids:
         return jids
     pipe = server.pipeline(transaction=False)

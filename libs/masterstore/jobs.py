@@ -23,7 +23,7 @@ _INDEXED_FUNCTIONS = 16
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """A recorded job."""
+    """Result of publishing a job: its JID, its stream id, and the minions that were offline."""
 
     jid: str
     stream_id: str
@@ -35,7 +35,7 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """Result of storing a return."""
+    """Result of storing a minion's return of a job."""
 
     #: False for a duplicate, which changed nothing.
     first: bool
@@ -53,7 +53,7 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A job with its data from the cache."""
+    """A job read from the job cache: load, expected minions, returns, counters and times."""
 
     jid: str
     load: dict[str, object]
@@ -63,7 +63,9 @@ class Job:
 
 
 class Jobs(Lives):
-    """Operations on jobs. All raise StoreUnavailable if Redis does not answer."""
+    """The job cache in Redis: publishes jobs and stores returns. All operations raise StoreUnavailable if Redis does
+    not answer.
+    """
 
     def __init__(
         self,
@@ -198,13 +200,14 @@ class Jobs(Lives):
         return bool(first)
 
     def load(self, jid: str) -> dict[str, object] | None:
-        """Return the load of a job, or None."""
+        """Return the load of a job; None if the job cache has no such job."""
         data = self._client.call("get", keys.load(jid))
         return values.loads_map(data, keys.load(jid)) if data else None
 
     def returns(self, jid: str, minions: Sequence[str] | None = None) -> dict[str, dict[str, object]]:
-        """Return {minion id: return} of all or of the given minions. Malformed returns are left out and reported as
-        faults.
+        """Return {minion id: return} of a job, for all minions or for the given ones.
+
+        Malformed returns are left out and reported as faults.
         """
         key = keys.ret(jid)
         if minions is None:
@@ -216,22 +219,22 @@ class Jobs(Lives):
         return self._whole(jid, {name: data for name, data in found.items() if data is not None})
 
     def expected(self, jid: str) -> list[str]:
-        """Return the minions that the job expects, sorted."""
+        """Return the sorted ids of the minions from which the job expects a return."""
         return sorted(text(name) for name in self._client.call("smembers", keys.job_minions(jid)))
 
     def meta(self, jid: str) -> dict[str, str]:
-        """Return the counters and times of a job, as text."""
+        """Map of the names of a job's counters and times to their values, as text."""
         return _texts(self._client.call("hgetall", keys.job(jid)))
 
     def missing(self, jid: str) -> list[str]:
-        """Return the expected minions that have not returned, sorted."""
+        """Return the sorted ids of the minions from which the job still expects a return."""
         job = self.job(jid)
         return [] if job is None else [name for name in job.expected if name not in job.returns]
 
     def job(self, jid: str) -> Job | None:
-        """Return a job with all its data, or None. Malformed returns are left out and reported as faults.
+        """Return a job with its load, expected minions, returns and counters; None if the job cache has no such job.
 
-        Raises StoreCorrupt for a malformed load.
+        Malformed returns are left out and reported as faults. Raises StoreCorrupt for a malformed load.
         """
         with self._client.calling() as server:
             pipe = server.pipeline(transaction=False)
@@ -262,7 +265,8 @@ class Jobs(Lives):
             return self._jobs(server, jids)
 
     def described(self, jids: Sequence[str], *, meta: bool = False) -> list[Job]:
-        """Return these jobs, as far as they are in the cache, in the same order: load, optionally meta, no returns.
+        """Return the jobs with these JIDs that the job cache has, in the same order: with load, optionally meta, no
+        returns.
 
         A malformed load is reported as a fault and skipped.
         """
@@ -284,7 +288,7 @@ class Jobs(Lives):
         return found
 
     def count(self) -> int:
-        """Return the number of jobs."""
+        """Return the number of jobs in the job cache."""
         return int(self._client.call("zcard", keys.JOBS))
 
     def active(self, since_ms: int, limit: int = 1000) -> list[Job]:
@@ -295,15 +299,16 @@ class Jobs(Lives):
         return [job for job in jobs if self._waits(job)]
 
     def expire(self, now_ms: int, keep_seconds: int = 86400) -> int:
-        """Remove jobs older than ``keep_seconds`` from the index by time; Redis deletes their keys itself. Return how
-        many.
+        """Remove jobs older than ``keep_seconds`` from the list of recent jobs, and return their number.
+
+        Redis deletes the keys of the jobs itself.
         """
         with self._client.calling() as server:
             old = server.zrangebyscore(keys.JOBS, "-inf", now_ms - keep_seconds * 1000, start=0, num=_EXPIRE_BATCH)
             return int(server.zrem(keys.JOBS, *old)) if old else 0
 
     def _jobs(self, server: redis.Redis, jids: Sequence[str]) -> list[Job]:
-        """Return load and meta of these jobs. Malformed ones are left out and reported as faults."""
+
         pipe = server.pipeline(transaction=False)
         for jid in jids:
             pipe.get(keys.load(jid))
@@ -338,7 +343,7 @@ class Jobs(Lives):
             return None
 
     def _whole(self, jid: str, found: Mapping[str, bytes]) -> dict[str, dict[str, object]]:
-        """Return {minion id: return} of data in Salt's key, with large returns read from their own key."""
+
         read = {minion: self._read(data, keys.ret(jid)) for minion, data in found.items()}
         returns = {minion: ret for minion, ret in read.items() if ret is not None}
         large = [minion for minion, ret in returns.items() if is_large(ret)]
@@ -354,7 +359,7 @@ class Jobs(Lives):
 
 
 def failed(ret: Mapping[str, object]) -> bool:
-    """Return whether a return reports a failure: ``success`` is False, or a return code is not 0."""
+    """Return True if a job's return reports a failure: ``success`` is False, or a return code is not 0."""
     retcode = ret.get("retcode", 0)
     codes: Iterable[object] = retcode.values() if isinstance(retcode, Mapping) else [retcode]
     return ret.get("success") is False or any(code not in (0, None) for code in codes)

@@ -132,17 +132,17 @@ _LONGEST_VALUE = 128
 
 
 def load(jid: str) -> str:
-    """Key of a job's load."""
+    """Redis key of a job's load (string: JSON)."""
     return LOAD + jid
 
 
 def ret(jid: str) -> str:
-    """Key of a job's returns."""
+    """Redis key of a job's returns (hash: minion id to JSON)."""
     return RET + jid
 
 
 def large(jid: str) -> str:
-    """Key of a job's large returns."""
+    """Redis key of a job's large returns (hash: minion id to compressed JSON)."""
     return LARGE + jid
 
 
@@ -157,7 +157,7 @@ def last_jid(minion: str, fun: str) -> tuple[str, ...]:
 
 
 def job(jid: str) -> str:
-    """Key of a job's counters and times."""
+    """Redis key of a job's counters and times (hash)."""
     return JOB + jid
 
 
@@ -167,17 +167,17 @@ def orders(jid: str) -> str:
 
 
 def job_minions(jid: str) -> str:
-    """Key of the minions that a job expects."""
+    """Redis key of the minions that a job expects (set)."""
     return f"{JOB}{jid}:minions"
 
 
 def life(jid: str) -> str:
-    """Key of a job's state on each minion."""
+    """Redis key of a job's state on each minion (hash)."""
     return f"{JOB}{jid}:life"
 
 
 def waiting_of(minion: str) -> str:
-    """Key of the jobs that wait for a minion."""
+    """Redis key of the jobs that wait for an offline minion."""
     return WAITING_OF + minion
 
 
@@ -220,7 +220,7 @@ def dead_events(group: str) -> str:
 
 
 def minion_keys(state: str) -> str:
-    """Key of the minions' public keys in one state."""
+    """Redis key of the minions' public keys in one state, such as accepted (hash: minion id to PEM)."""
     return f"salt:keys:{state}"
 
 
@@ -240,7 +240,7 @@ def mine(fun: str) -> str:
 
 
 def bank(name: str) -> str:
-    """Key of a bank of data that runners store."""
+    """Redis key of a bank: named data of runners (hash)."""
     return f"salt:bank:{name}"
 
 
@@ -250,12 +250,12 @@ def pillar_cache(minion: str) -> str:
 
 
 def lock(name: str) -> str:
-    """Key of a lock."""
+    """Redis key of a lock by its name."""
     return f"salt:lock:{name}"
 
 
 def markdown() -> str:
-    """Return the text of docs/redis.md."""
+    """Return the text of the generated page docs/redis.md, a table of all Redis keys."""
     return "\n".join(_markdown())
 
 

@@ -19,8 +19,9 @@ _MOST = 1 << 30
 
 
 def packed(ret: Mapping[str, object], above: int) -> tuple[bytes, bytes]:
-    """Return (JSON for Salt's key, compressed whole return or empty). ``above``: bytes of JSON above which it is
-    compressed; 0: never.
+    """Return (JSON of a minion's return, compressed JSON or b"").
+
+    A return with more than ``above`` bytes of JSON is compressed, and its first JSON is a short note; 0: never.
     """
     data = values.dumps(ret).encode()
     if not 0 < above < len(data):
@@ -30,12 +31,12 @@ def packed(ret: Mapping[str, object], above: int) -> tuple[bytes, bytes]:
 
 
 def is_large(ret: Mapping[str, object]) -> bool:
-    """Return whether the whole return is in the key of large returns."""
+    """Return True if this return from the job cache is only the short note for a large return."""
     return isinstance(ret.get(MARK), int)
 
 
 def unpacked(data: bytes, key: str) -> dict[str, object]:
-    """Return the whole return. Raises StoreCorrupt, which names ``key``."""
+    """Return the large return in compressed bytes. Raises StoreCorrupt, which names the Redis key ``key``."""
     try:
         inflate = zlib.decompressobj()
         text = inflate.decompress(data, _MOST)

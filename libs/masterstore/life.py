@@ -92,7 +92,7 @@ _STEP = re.compile(r"([a-z])(-?[0-9]+)")
 
 @dataclass(frozen=True, slots=True)
 class Life:
-    """The states of a job on one minion, with their times."""
+    """All states of a job on one minion so far (expected, delivered, started, ...), with their times."""
 
     state: State
     #: State -> milliseconds since 1970 (master's clock) at which it began, in the order of the states.
@@ -100,19 +100,23 @@ class Life:
 
     @property
     def late(self) -> bool:
-        """Whether the return came after the job was given up on this minion, or after the minion was offline."""
+        """True if the minion's return came after the job was given up on it, or after the minion was offline."""
         steps = list(self.times)
         return self.state is State.RETURNED and len(steps) > 1 and steps[-2] in LATE
 
 
 def born(created_ms: int) -> Life:
-    """Return a life in the state expected. ``created_ms``: milliseconds since 1970."""
+    """Return the Life of a job on a minion that has just been published: state expected.
+
+    ``created_ms``: milliseconds since 1970.
+    """
     return Life(State.EXPECTED, {State.EXPECTED: created_ms})
 
 
 def moved(life: Life, to: State, ms: int) -> Life | None:
-    """Return the life after a sign, or None if MOVES does not allow it. The time is not set before that of the previous
-    state.
+    """Return the Life of a job on a minion after a change of state; None if MOVES does not allow the change.
+
+    The time is not set before that of the previous state.
     """
     if to not in MOVES[life.state]:
         return None
@@ -121,8 +125,9 @@ def moved(life: Life, to: State, ms: int) -> Life | None:
 
 
 def read(text: str, base_ms: int, created_ms: int) -> Life:
-    """Parse the stored form. ``base_ms``: time in the JID, milliseconds since 1970. Raises ValueError if it is
-    malformed.
+    """Return the Life in its stored form (``d12s30``: delivered after 12 ms, started after 30 ms).
+
+    ``base_ms``: time in the JID, milliseconds since 1970. Raises ValueError if it is malformed.
     """
     if not text:
         return born(created_ms)
@@ -166,7 +171,7 @@ def lua_into(to: State, moves: Mapping[State, tuple[State, ...]] = MOVES) -> str
 
 
 def lua_names(states: Iterable[State] = (State.DELIVERED, State.STARTED, *INDEXED)) -> str:
-    """Return a Lua table of letter to the field of a job's hash that counts the state."""
+    """Return a Lua table that maps a state's letter to the counter of that state in a job's hash."""
     return f"{{{','.join(f'{LETTERS[state]}={state.value!r}' for state in states)}}}"
 
 

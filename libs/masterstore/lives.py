@@ -26,7 +26,7 @@ Sign = tuple[str, State | str, int]
 
 @dataclass(frozen=True, slots=True)
 class SignResult:
-    """Result of a sign."""
+    """Result of recording a minion's report about a job (delivered, started, ...)."""
 
     jid: str
     #: Whether the sign changed the state.
@@ -37,14 +37,15 @@ class SignResult:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """Number of lives that were given up."""
+    """Numbers of minions on which jobs were given up: expired and lost."""
 
     expired: int
     lost: int
 
 
 class Lives:
-    """Operations on lives. All raise StoreUnavailable if Redis does not answer."""
+    """The state of each job on each minion, in Redis. All operations raise StoreUnavailable if Redis does not answer.
+    """
 
     def __init__(self, client: Client, records: Records = Records()) -> None:  # noqa: B008 - it never changes
         self._client = client
@@ -55,7 +56,7 @@ class Lives:
         self._missed, self._resend = register(life_scripts.MISSED), register(life_scripts.RESEND)
 
     def life(self, jid: str) -> dict[str, Life]:
-        """Return {minion id: life} of every minion that the job expects; empty for an unknown job."""
+        """Return {minion id: Life}: the state of a job on every minion that the job expects; {} for an unknown job."""
         with self._client.calling() as server:
             pipe = server.pipeline(transaction=True)
             pipe.smembers(keys.job_minions(jid))
@@ -71,7 +72,9 @@ class Lives:
     def read_lives(
         self, jid: str, expected: Iterable[bytes], written: Mapping[bytes, bytes], created_ms: int
     ) -> dict[str, Life]:
-        """Return {minion id: life} of stored lives. A malformed one is reported as a fault and read as expected."""
+        """Return {minion id: Life} of states read from Redis. A malformed one is reported as a fault and read as
+        expected.
+        """
         base, found = jid_ms(jid), {}
         for minion in sorted(expected):
             try:
@@ -103,7 +106,7 @@ class Lives:
         ]
 
     def cancel(self, jid: str, minions: Iterable[str] | None, now_ms: int) -> list[str]:
-        """Cancel a job on these minions, or on all; return the minions that had not started it, sorted."""
+        """Cancel a job on these minions, or on all; return the sorted ids of the minions that had not started it."""
         if minions is None:
             minions = [text(name) for name in self._client.call("smembers", keys.job_minions(jid))]
         return sorted(self.move(jid, State.CANCELLED, list(minions), now_ms))
@@ -126,7 +129,7 @@ class Lives:
         return found
 
     def move(self, jid: str, to: State, minions: Sequence[str], now_ms: int) -> list[str]:
-        """Move a job to a state on these minions; return those for which MOVES allows it."""
+        """Set the state of a job on these minions; return the ids of those for which MOVES allows the change."""
         done: list[str] = []
         for at in range(0, len(minions), _BATCH):
             names = [keys.job(jid), keys.life(jid), keys.job_minions(jid)]
@@ -232,7 +235,7 @@ _BATCH = 1000
 
 
 def jid_ms(jid: str) -> int:
-    """Return the time in a JID, milliseconds since 1970; 0 if its digits are not a time."""
+    """Return the time in a JID in milliseconds since 1970; 0 if its digits are not a time."""
     digits = jid[:20]
     if len(digits) < 20 or not (digits.isascii() and digits.isdecimal()):
         return 0

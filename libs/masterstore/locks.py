@@ -28,7 +28,7 @@ return 0
 
 
 class Locks:
-    """Operations on locks. All raise StoreUnavailable if Redis does not answer."""
+    """Named locks in Redis that expire. All operations raise StoreUnavailable if Redis does not answer."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -44,10 +44,10 @@ class Locks:
         return None if token is None else values.number(token, keys.FENCES)
 
     def newest(self, name: str) -> int:
-        """Return the token of the newest owner; an owner with another token has lost the lock."""
+        """Return the fencing token of a lock's newest owner; an owner with another token has lost the lock."""
         return values.number(self._client.call("hget", keys.FENCES, name), keys.FENCES)
 
     def release(self, name: str, owner: str) -> bool:
-        """Release the lock; return whether this owner held it."""
+        """Release a lock. Return True if this owner held it."""
         with self._client.calling():
             return bool(self._release(keys=[keys.lock(name)], args=[owner]))

@@ -34,7 +34,9 @@ return version
 
 
 class MinionKeys:
-    """Operations on minion keys. All raise StoreUnavailable if Redis does not answer."""
+    """The minions' public keys in Redis, each in one state. All operations raise StoreUnavailable if Redis does not
+    answer.
+    """
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -47,7 +49,10 @@ class MinionKeys:
         self._ids: tuple[bytes | None, tuple[str, ...]] | None = None
 
     def state_of(self, minion: str) -> tuple[str, str] | None:
-        """Return (state, PEM) of a minion's key, or None. A denied key is returned only if the id has no other key."""
+        """Return (state, PEM) of a minion's public key; None if the master has none.
+
+        A denied key is returned only if the id has no other key.
+        """
         with self._client.calling() as server:
             pipe = server.pipeline(transaction=False)
             for state in STATES:
@@ -59,7 +64,7 @@ class MinionKeys:
         return None
 
     def store(self, minion: str, pem: str, state: str) -> None:
-        """Store a key in a state and remove it from every other state.
+        """Store a minion's public key in a state and remove it from every other state.
 
         A denied key is kept beside the key that is in force, until it is moved to another state.
         """
@@ -88,18 +93,19 @@ class MinionKeys:
         return {minion: text(pem) for minion, pem in zip(minions, found, strict=True) if pem is not None}
 
     def ids(self, state: str) -> list[str]:
-        """Return the ids with a key in this state, sorted."""
+        """Return the sorted ids of the minions with a key in this state."""
         return sorted(text(name) for name in self._client.call("hkeys", keys.minion_keys(state)))
 
     def accepted(self) -> tuple[str, ...]:
-        """Return the ids with an accepted key, sorted. They are read from Redis again only after a change of any key."""
+        """Return the ids with an accepted key, sorted. They are read from Redis again only after a change of any key.
+        """
         version = self._client.call("get", keys.KEYS_VERSION)
         if self._ids is None or version is None or self._ids[0] != version:
             self._ids = (version, tuple(self.ids("accepted")))
         return self._ids[1]
 
     def all(self) -> dict[str, list[str]]:
-        """Return {state: ids}, sorted."""
+        """Map of key state to the sorted ids of the minions with a key in that state."""
         with self._client.calling() as server:
             pipe = server.pipeline(transaction=False)
             for state in STATES:
@@ -108,7 +114,10 @@ class MinionKeys:
         return {state: sorted(text(name) for name in names) for state, names in zip(STATES, found, strict=True)}
 
     def pem(self, minion: str) -> str | None:
-        """Return the accepted key of a minion, or None. A change by another worker is noticed within half a second."""
+        """Return the PEM of a minion's accepted key; None without one.
+
+        A change by another worker is noticed within half a second.
+        """
         found = self._known(minion)
         return None if found is None else found[0]
 
@@ -121,7 +130,9 @@ class MinionKeys:
         return 0 if found is None else found[1]
 
     def outdated(self, minion: str) -> bool:
-        """Return whether a minion's key was accepted again since this worker read it; the next look reads it again."""
+        """Return True if a minion's key was accepted again since this worker read it. The next call of ``pem`` reads it
+        again.
+        """
         known = self._accepted.get(minion)
         if (
             known is None

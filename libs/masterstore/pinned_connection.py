@@ -22,8 +22,9 @@ _COPIED = 6000
 
 
 def packed(arguments: Sequence[Any]) -> bytes | None:
-    """Return a command in Redis' protocol; None if redis-py has to encode it: large values, other types, command names
-    of two words.
+    """Return a Redis command as bytes in Redis' protocol; None if redis-py has to encode it.
+
+    redis-py encodes large values, values other than text, bytes and integers, and command names of two words.
     """
     parts = [b"*%d\r\n" % len(arguments)]
     for value in arguments:
@@ -53,7 +54,7 @@ class PinnedRedis(redis.Redis):
         self._kept: tuple[int, Any] | None = None
 
     def execute_command(self, *arguments: Any, **options: Any) -> Any:
-        """Send a command and return its answer. Raises redis-py's errors."""
+        """Send a Redis command on the pinned connection and return its answer. Raises redis-py's errors."""
         if not self._one_at_a_time.acquire(blocking=False):
             # Also the case in a child that was forked while another thread of the parent held the lock.
             return super().execute_command(*arguments, **options)  # type: ignore[no-untyped-call]
@@ -107,7 +108,7 @@ class PinnedRedis(redis.Redis):
 
 
 class PinnedScript:
-    """A Lua script, called by its digest, or by its text if Redis does not know the digest."""
+    """A Lua script in Redis, called by its digest, or by its text if Redis does not know the digest."""
 
     def __init__(self, server: PinnedRedis, script: str) -> None:
         self._server = server
@@ -115,7 +116,7 @@ class PinnedScript:
         self.sha = hashlib.sha1(script.encode(), usedforsecurity=False).hexdigest()
 
     def __call__(self, keys: Sequence[str] = (), args: Iterable[Any] = ()) -> Any:
-        """Run the script and return its answer. Raises redis-py's errors."""
+        """Run the Lua script with these keys and arguments and return its answer. Raises redis-py's errors."""
         given = (len(keys), *keys, *args)
         try:
             return self._server.execute_command("EVALSHA", self.sha, *given)

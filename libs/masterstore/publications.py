@@ -22,7 +22,9 @@ _StreamEntry = tuple[bytes, dict[bytes, bytes]]
 
 
 class Publications:
-    """Operations on the stream. All raise StoreUnavailable if Redis does not answer."""
+    """The Redis stream of publications (jobs to publish). All operations raise StoreUnavailable if Redis does not
+    answer.
+    """
 
     def __init__(self, client: Client, records: Records = Records()) -> None:  # noqa: B008 - it never changes
         """``records``: checks the codes of entries; an entry with a wrong code is malformed."""
@@ -45,24 +47,28 @@ class Publications:
         return [self._entry_or_fault(entry) for _, entries in answer or () for entry in entries]
 
     def range_since(self, ms: int, count: int = 1000) -> list[tuple[str, dict[str, object]]]:
-        """Return (stream id, load) of entries since ``ms`` (milliseconds since 1970). Raises StoreCorrupt."""
+        """Return (stream id, load) of the publications since ``ms`` (milliseconds since 1970), oldest first. Raises
+        StoreCorrupt.
+        """
         return [
             self._entry(entry) for entry in self._client.call("xrange", keys.PUBLICATIONS, min=f"{ms}-0", count=count)
         ]
 
     def last_id(self) -> str:
-        """Return the id of the newest entry; BEGINNING if there is none."""
+        """Return the stream id of the newest publication; BEGINNING if there is none."""
         newest = self._client.call("xrevrange", keys.PUBLICATIONS, count=1)
         return text(newest[0][0]) if newest else BEGINNING
 
     def cursor(self, publisher: str) -> str | None:
-        """Return the stream id that this publisher sent last; None if there is none or it is malformed."""
+        """Return the stream id of the last publication that this publisher sent; None if there is none or it is
+        malformed.
+        """
         saved = self._client.call("hget", keys.CURSORS, publisher)
         cursor = text(saved or b"")
         return cursor if _CURSOR.fullmatch(cursor) else None
 
     def save_cursors(self, publishers: Sequence[str], stream_id: str) -> None:
-        """Store the stream id that was sent last under these publishers' names."""
+        """Store the stream id of the last publication that was sent, under the names of these publishers."""
         self._client.call("hset", keys.CURSORS, mapping=dict.fromkeys(publishers, stream_id))
 
     def give_sign(self, publisher: str, now_ms: int) -> None:
@@ -98,7 +104,7 @@ class Publications:
 
 
 def _sent_at(cursor: str) -> int:
-    """Return the time in a cursor, milliseconds since 1970; 0 if it is malformed."""
+
     found = _CURSOR.fullmatch(cursor)
     return int(found["ms"]) if found else 0
 

@@ -42,7 +42,7 @@ _SHARED = threading.RLock()
 
 
 class _Package(ModuleType):
-    """A package whose ``__init__`` runs at the first access to a name that is missing."""
+    """A Python package whose ``__init__`` is run when a name that the package lacks is first used."""
 
     def __getattr__(self, name: str) -> object:
         if name.startswith("__") and name not in ("__version__", "__all__"):
@@ -78,7 +78,8 @@ class _StandIn(ModuleType):
 
 
 def _complete() -> None:
-    """Run the ``__init__`` of redis-py's packages and replace the placeholders in their modules."""
+    """Import the rest of redis-py: run the ``__init__`` of its packages, and replace the placeholders in their modules.
+    """
     packages = [sys.modules[name] for name in _PACKAGES]
     for package in packages:
         vars(package)["_runs"] = True
@@ -99,7 +100,7 @@ def _complete() -> None:
 
 
 def _spared() -> None:
-    """Import only the modules of redis-py that a master uses."""
+    """Import ``redis.client`` and ``redis.sentinel`` without the other modules of redis-py."""
     found = importlib.util.find_spec("redis")
     if found is None or found.origin is None:
         return
@@ -152,7 +153,7 @@ def _stand_ins(origin: str) -> Iterator[None]:
 
 
 class _Version:
-    """``importlib.metadata.version`` for the one package at ``origin``."""
+    """Replacement for ``importlib.metadata.version`` that knows only redis-py, the package at ``origin``."""
 
     def __init__(self, origin: Path) -> None:
         self._beside = origin.parent.parent

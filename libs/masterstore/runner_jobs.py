@@ -62,7 +62,7 @@ return found
 
 
 class RunnerJobs:
-    """Operations on runners' jobs. All raise StoreUnavailable if Redis does not answer."""
+    """Jobs of runners in the job cache. All operations raise StoreUnavailable if Redis does not answer."""
 
     def __init__(self, client: Client, jobs: Jobs) -> None:
         self._client = client
@@ -82,7 +82,7 @@ class RunnerJobs:
             return text(self._begin(keys=names, args=[*arguments, str(load.get("fun", "")), jid_ms(jid)]))
 
     def drop(self, request_id: str, jid: str) -> None:
-        """Delete a job that could not be started, so that the request may be sent again."""
+        """Delete the job of a runner that could not be started, so that the request may be sent again."""
         known = self._client.call("get", keys.request(request_id))
         names = [keys.load(jid), keys.job(jid), keys.job_minions(jid)]
         if known is not None and text(known) == jid:
@@ -94,8 +94,9 @@ class RunnerJobs:
             pipe.execute()
 
     def alive(self, jid: str, where: str) -> bool:
-        """Record a sign of life; return False if the job has ended or was given up. ``where``: host and process, for
-        operators.
+        """Record that a runner is still running; return False if its job has ended or was given up.
+
+        ``where``: host and process, for operators.
         """
         with self._client.calling():
             return bool(self._alive(keys=[keys.RUNNERS, keys.job(jid)], args=[jid, where]))
@@ -129,7 +130,7 @@ class RunnerJobs:
         return {jid: (self._jobs.load(jid) or {}) | {"where": self._jobs.meta(jid).get("where", "")} for jid in jids}
 
     def orders(self, jid: str) -> dict[str, dict[str, object]]:
-        """Return {state ID: order} of the operators' orders to an orchestration."""
+        """Map of state ID to the operators' order (pause, kill) to an orchestration."""
         name = keys.orders(jid)
         return {
             text(state): values.loads_map(order, name) for state, order in self._client.call("hgetall", name).items()
@@ -150,15 +151,16 @@ class RunnerJobs:
             pipe.execute()
 
     def take_back(self, jid: str, state: str | None = None) -> None:
-        """Delete the order about a state, or all orders."""
+        """Delete the operators' order about one state of an orchestration, or all its orders."""
         if state is None:
             self._client.call("delete", keys.orders(jid))
         else:
             self._client.call("hdel", keys.orders(jid), state)
 
     def lose(self, jid: str, why: str, *, ttl: int) -> dict[str, object] | None:
-        """End the job of a runner that died, with ``why`` in its return; return the data of its event, or None if it
-        has a result.
+        """End the job of a runner whose process died, with the reason ``why`` in its return.
+
+        Return the data of its event; None if the job has a result already.
         """
         load = self._jobs.load(jid) or {"jid": jid}
         fun, where = str(load.get("fun", "runner.unknown")), self._jobs.meta(jid).get("where", "")

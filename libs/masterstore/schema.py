@@ -8,8 +8,9 @@ from masterstore.errors import StoreCorrupt
 
 
 class Schema:
-    """Operations on the version. All raise StoreUnavailable if Redis does not answer, StoreCorrupt if the version is
-    not a number.
+    """The version number of the data in Redis.
+
+    All operations raise StoreUnavailable if Redis does not answer, StoreCorrupt if the version is not a number.
     """
 
     def __init__(self, client: Client) -> None:
@@ -26,7 +27,7 @@ class Schema:
             raise StoreCorrupt(keys.SCHEMA, f"{text(said)!r} is no number") from error
 
     def begin(self) -> int:
-        """Return the version of the data; store the current version in an empty Redis. Data without a version has
+        """Return the version of the data in Redis; store the current version if Redis is empty. Data without one has
         version 1.
         """
         said = self.version()
@@ -38,5 +39,5 @@ class Schema:
         return keys.SCHEMA_VERSION
 
     def say(self) -> None:
-        """Store the current version."""
+        """Store the current version of the program's data in Redis."""
         self._client.call("set", keys.SCHEMA, keys.SCHEMA_VERSION)

@@ -53,7 +53,7 @@ return '0 0 0 0 ' .. known
 
 @dataclass(frozen=True, slots=True)
 class SignInFacts:
-    """What the store knows about a minion that signs in."""
+    """Stored data about a minion that signs in: its key's state, the number of minions, the key epochs."""
 
     #: (state, PEM) of the minion's key, or None; as ``MinionKeys.state_of``.
     stored: tuple[str, str] | None
@@ -68,15 +68,20 @@ class SignInFacts:
 
 
 class SignIns:
-    """Operations for sign-ins. All raise StoreUnavailable if Redis does not answer, StoreCorrupt for malformed data."""
+    """Reads the stored data that a minion's sign-in needs.
+
+    All operations raise StoreUnavailable if Redis does not answer, StoreCorrupt for malformed data.
+    """
 
     def __init__(self, client: Client) -> None:
         self._client = client
         self._begin = client.redis.register_script(_BEGIN)
 
     def begin(self, minion: str, pem: str, now_ms: int) -> SignInFacts:
-        """Return what is known about a minion that offers this key. ``pem``: in the form of ``keys.clean_pem``;
-        ``now_ms``: since 1970.
+        """Return the stored data about a minion that signs in with the public key ``pem`` (in the form of
+        ``keys.clean_pem``).
+
+        ``now_ms``: milliseconds since 1970.
         """
         names = [keys.EPOCHS, keys.SEEN, keys.waiting_of(minion), keys.SIGNERS, keys.STOCK_SIGN_INS, keys.ACCEPTANCES]
         names += map(keys.minion_keys, STATES)

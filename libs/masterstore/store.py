@@ -23,8 +23,10 @@ from masterstore.sign_ins import SignIns
 
 
 class Store:
-    """Groups of operations over one Redis. Creating it does not connect; every operation raises StoreUnavailable if
-    Redis does not answer.
+    """The master's data in Redis: jobs, keys, grains, pillar, events, locks. One attribute for each group of
+    operations.
+
+    Creating it does not connect; every operation raises StoreUnavailable if Redis does not answer.
     """
 
     def __init__(
@@ -86,8 +88,10 @@ class Store:
             return str(error)
 
     def unready(self) -> str | None:
-        """As ``trouble``, and also return a reason if Redis refuses writes (full, or a replica). Used by readiness
-        probes.
+        """Return why a role is not ready: Redis does not answer, refuses writes (full, or a replica), or lacks the
+        durability.
+
+        None if the role is ready. Readiness probes call this.
         """
         if why := self.trouble():
             return why

@@ -18,8 +18,8 @@ _MARK = "__bytes__"
 
 
 def dumps(value: object) -> str:
-    """Return JSON text that can be encoded as UTF-8. Raises StoreError for a value that is nested too deeply or
-    contains itself.
+    """Return a value as JSON text for Redis. Raises StoreError for a value that is nested too deeply or contains
+    itself.
     """
     try:
         try:
@@ -32,7 +32,7 @@ def dumps(value: object) -> str:
 
 
 def loads(data: bytes | str, key: str) -> object:
-    """Parse JSON. Raises StoreCorrupt, which names ``key``."""
+    """Return the value of JSON text from Redis. Raises StoreCorrupt, which names the Redis key ``key``."""
     try:
         # A look at the text is cheaper than one at each of its maps.
         marked = (_MARK.encode() if isinstance(data, bytes) else _MARK) in data  # type: ignore[operator]
@@ -42,7 +42,9 @@ def loads(data: bytes | str, key: str) -> object:
 
 
 def loads_map(data: bytes | str, key: str) -> dict[str, object]:
-    """Parse JSON that must be a map. Raises StoreCorrupt, which names ``key``."""
+    """Return the map in JSON text from Redis. Raises StoreCorrupt, which names the Redis key ``key``, for any other
+    value.
+    """
     value = loads(data, key)
     if not isinstance(value, dict):
         raise StoreCorrupt(key, f"a {type(value).__name__}, not a map")
@@ -58,7 +60,7 @@ def number(data: bytes | str | float | None, key: str) -> int:
 
 
 def _revived(found: dict[str, object]) -> object:
-    """Return the bytes that a map encodes, or the map itself."""
+
     if found.keys() != {_MARK}:
         return found
     encoded = found[_MARK]
@@ -69,7 +71,7 @@ def _revived(found: dict[str, object]) -> object:
 
 
 def _encodable(packed: str) -> bool:
-    """Return whether the text can be encoded: it contains no lone surrogates."""
+
     try:
         packed.encode()
     except UnicodeEncodeError:

@@ -26,7 +26,7 @@ _BYTES = 64
 
 
 class Busy(Exception):
-    """The master is overloaded; the request may be repeated after ``retry_after`` seconds."""
+    """The master replied that it is overloaded: repeat the request after ``retry_after`` seconds."""
 
     def __init__(self, retry_after: float) -> None:
         """``retry_after``: least number of seconds to wait before the next attempt."""
@@ -35,12 +35,12 @@ class Busy(Exception):
 
 
 def busy_answer(retry_after: float) -> bytes:
-    """Return the packed busy reply; ``retry_after`` is in seconds."""
+    """Return the packed reply of an overloaded master: repeat the request after ``retry_after`` seconds."""
     return packb({_AFTER: retry_after})
 
 
 def check_busy(answer: bytes) -> None:
-    """Raise Busy if ``answer`` is a busy reply; otherwise return without a result."""
+    """Raise Busy if the bytes of a reply say that the master is overloaded."""
     if len(answer) > _BYTES:
         return
     try:

@@ -39,10 +39,13 @@ def is_nonce(value: object) -> TypeGuard[str]:
 
 
 class Crypticle:
-    """Encrypts and decrypts values under one key string. Objects are immutable and may be shared between threads."""
+    """Encrypts and decrypts messages with one key string (AES-192-CBC and HMAC-SHA256), as Salt does.
+
+    Objects are immutable and may be shared between threads.
+    """
 
     def __init__(self, key_string: str) -> None:
-        """Raise OwnFault unless ``key_string`` is base64 of 56 bytes."""
+        """Take the key string: base64 of 56 bytes. Raises OwnFault for anything else."""
         try:
             key = base64.b64decode(key_string, validate=False)
         except (binascii.Error, ValueError) as error:
@@ -110,15 +113,17 @@ class Crypticle:
 
 
 class SerialGate:
-    """Accepts publications only in rising order of their serial number. Each new publication key starts a new
-    SerialGate.
+    """Refuses publications whose serial number is not larger than that of an earlier one (repeated messages).
+
+    Each new publication key starts a new SerialGate.
     """
 
     def __init__(self) -> None:
         self._last = 0
 
     def admits(self, value: object) -> bool:
-        """Remove ``serial`` from a map and return whether the number is greater than the last accepted one.
+        """Return True if a publication's serial number is larger than that of the last one. The number is removed from
+        the map.
 
         A value without a serial is accepted. A serial that is not an integer is refused.
         """

@@ -37,7 +37,7 @@ BAD_LOAD = packb("bad load")
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """The outer map of a request, with defaults filled in."""
+    """The outer map of a request to port 4506: encryption, version and minion id, with defaults filled in."""
 
     enc: str
     #: With enc "clear" the inner map, with enc "aes" its ciphertext.
@@ -50,7 +50,7 @@ class Envelope:
 
 @dataclass(frozen=True, slots=True)
 class OpenedRequest:
-    """A decrypted and checked request. Its ``load`` no longer contains nonce, token and time."""
+    """A decrypted and checked request of a minion. Its ``load`` no longer contains nonce, token and time."""
 
     load: dict[str, object]
     id: str
@@ -64,7 +64,7 @@ class OpenedRequest:
 
 
 def parse_request(payload: bytes) -> Envelope:
-    """Unpack the envelope of a request. Raises PeerFault, with the answer to send, if it is malformed."""
+    """Return the outer map of a request's bytes. Raises PeerFault, with the answer to send, if it is malformed."""
     try:
         outer = unpackb(payload, most=MAX_CLEAR_BYTES if len(payload) <= MAX_CLEAR_BYTES else _MAX_ENVELOPE_VALUES)
     except PeerFault as fault:
@@ -150,7 +150,7 @@ def seal_reply(opened: OpenedRequest, value: object) -> bytes:
 
 @dataclass
 class ClientSession:
-    """A minion's side of encrypted requests, from one sign-in to the next."""
+    """A minion's encryption of requests and decryption of replies, from one sign-in to the next."""
 
     minion_id: str
     #: The minion's session key; in version 2 the publication key that all minions share.
@@ -165,7 +165,7 @@ class ClientSession:
         self._token = self.private_key.x931_sign(_TOKEN)
 
     def seal(self, load: Mapping[str, object], now: float) -> tuple[bytes, str]:
-        """Return (packed request, nonce that the reply must carry). ``now`` is in seconds since 1970."""
+        """Return (packed encrypted request, nonce that its reply must carry). ``now`` is in seconds since 1970."""
         nonce = os.urandom(NONCE_CHARS // 2).hex()
         inner = {**load, "nonce": nonce}
         if self.version < VERSION:
@@ -186,7 +186,7 @@ class ClientSession:
         return packb(outer), nonce
 
     def open(self, reply: bytes, nonce: str, *, raw: bool = False) -> object:
-        """Return the value of a reply.
+        """Decrypt the master's reply to a request and return its value.
 
         Raises AuthenticationError if the reply is not encrypted under this session's key (for example ``bad load``: the
         caller signs in again and repeats the request once), NonceError for the reply to another request, Busy if the
@@ -252,9 +252,7 @@ def _check_token(
     *,
     mandatory: bool,
 ) -> bool:
-    """Return whether the request has a correct token; False only where ``mandatory`` is not set. Raises PeerFault for a
-    wrong token.
-    """
+
     token, sender = octets(load.pop("tok", None)), load.get("id")
     if not mandatory and (token is None or sender is None):
         return False

@@ -38,7 +38,7 @@ class NonceError(PeerFault):
 
 
 class SignatureError(PeerFault):
-    """A signature does not belong to the expected key."""
+    """The signature of a message was not made by the expected key."""
 
 
 class OwnFault(Exception):

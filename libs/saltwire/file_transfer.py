@@ -24,8 +24,9 @@ def is_inside(path: str) -> bool:
 
 
 def chunk(data: bytes, relative: str, *, gzip_level: int | None = None) -> FileChunk:
-    """Return the reply that carries one chunk; empty data ends the file. ``gzip_level`` 1 to 9 compresses, None or 0
-    does not.
+    """Return the master's reply with one chunk of a file; empty data ends the file.
+
+    ``gzip_level`` 1 to 9 compresses the chunk, None or 0 does not.
     """
     if data and gzip_level:
         level = min(max(gzip_level, 1), 9)
@@ -34,12 +35,12 @@ def chunk(data: bytes, relative: str, *, gzip_level: int | None = None) -> FileC
 
 
 def missing() -> FileChunk:
-    """Return the reply for a file that does not exist."""
+    """Return the master's reply for a file that does not exist in the state tree."""
     return {"data": b"", "dest": ""}
 
 
 class MissingFile(Exception):
-    """The master does not have this file, or removed it during the transfer."""
+    """The state tree has no such file, or the file was removed during its transfer."""
 
 
 @dataclass
@@ -52,11 +53,12 @@ class Download:
     done: bool = False
 
     def request(self) -> FileRequest:
-        """Return the load of the next request."""
+        """Return the load of the request for the file's next chunk."""
         return {"cmd": "_serve_file", "path": self.path, "saltenv": self.saltenv, "loc": self.received}
 
     def feed(self, reply: object) -> bytes:
-        """Return the bytes to append to the file; set ``done`` at its end.
+        """Take the master's reply with a chunk; return the bytes to append to the file. ``done`` is True after the last
+        one.
 
         Raises MissingFile if the master does not have the file, PeerFault for a malformed reply.
         """

@@ -49,7 +49,7 @@ class KeyState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The master's decision about a sign-in: the key's new state, the reply, and the ``act`` of the event."""
+    """The master's decision about a minion's sign-in: the state of its key, the reply, and the ``act`` of the event."""
 
     #: State under which the offered key is stored; None: the store stays unchanged.
     store: KeyState | None
@@ -60,7 +60,7 @@ class Verdict:
 
     @property
     def accepted(self) -> bool:
-        """Whether the minion is accepted."""
+        """True if the master accepts the minion."""
         return self.ret is None
 
 
@@ -97,7 +97,7 @@ VERDICTS: tuple[tuple[KeyState, bool | None, bool | None, bool | None, Verdict],
 def decide(
     state: KeyState, *, same_pem: bool, auto_accept: bool, auto_reject: bool, open_mode: bool, full: bool
 ) -> Verdict:
-    """Return the decision about a sign-in whose minion id is valid.
+    """Return the master's decision about the sign-in of a minion with a valid id.
 
     ``same_pem``: the offered key equals the stored one. ``auto_accept``, ``auto_reject``: an autosign or autoreject
     list names the id. ``full``: the master has ``max_minions`` minions.
@@ -115,7 +115,7 @@ def decide(
 
 @dataclass(frozen=True, slots=True)
 class SignInRequest:
-    """A minion's sign-in request, parsed."""
+    """A minion's sign-in request (command ``_auth``) as the master has parsed it."""
 
     id: str
     #: The minion's public key, PEM as ``PublicKey.pem`` writes it: nothing else that was sent with the key. Empty if ``public`` is
@@ -132,8 +132,9 @@ class SignInRequest:
 
 
 def parse_sign_in(load: Mapping[str, object], *, version: int) -> SignInRequest:
-    """Parse the load of ``_auth``. Raises PeerFault, with the unsigned answer, for a request that cannot get a signed
-    reply.
+    """Return a minion's sign-in request, given the load of the command ``_auth``.
+
+    Raises PeerFault, with the unsigned answer to send, for a request that cannot get a signed reply.
     """
     enc_algo = text(load.get("enc_algo")) or DEFAULT_ENC_ALGO
     sig_algo = text(load.get("sig_algo")) or DEFAULT_SIG_ALGO
@@ -171,7 +172,9 @@ def parse_sign_in(load: Mapping[str, object], *, version: int) -> SignInRequest:
 
 
 def refusal_reply(request: SignInRequest, ret: bool | str | None, *, master_key: PrivateKey) -> bytes:
-    """Return the signed reply to a minion that is pending or refused; ``ret`` as in ``Verdict.ret``."""
+    """Return the master's signed reply to the sign-in of a minion that is pending or refused; ``ret`` as in
+    ``Verdict.ret``.
+    """
     return _signed({"ret": ret}, request, master_key)
 
 
@@ -185,10 +188,10 @@ def success_reply(
     publish_port: int,
     pub_sig: str | None = None,
 ) -> bytes:
-    """Return the signed reply to an accepted minion: publication key and session key, encrypted to the minion's key
-    ``public``.
+    """Return the master's signed reply to the sign-in of an accepted minion.
 
-    Raises PeerFault if ``public`` is too small to encrypt the key strings. Source: docs/protocol.md#sign-in-reply
+    It holds the publication key and the minion's session key, encrypted to the minion's key ``public``. Raises
+    PeerFault if ``public`` is too small to encrypt them. Source: docs/protocol.md#sign-in-reply
     """
     digest = hashlib.sha256(aes_key_string.encode()).hexdigest()
     reply: SignInReply = {
@@ -227,7 +230,9 @@ def _signed(reply: SignInReply | SignInRefusal, request: SignInRequest, master_k
 
 
 class Outcome(Enum):
-    """What a minion does after a sign-in reply. Source: docs/protocol.md#sign-in-reactions"""
+    """Reaction of a minion to the reply to its sign-in: go on, wait, give up. Source:
+    docs/protocol.md#sign-in-reactions
+    """
 
     ACCEPTED = "accepted"
     #: Wait and sign in again.
@@ -259,7 +264,7 @@ class Credentials:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Outcome of a sign-in, with ``credentials`` if accepted and with ``reason`` otherwise."""
+    """Outcome of a minion's sign-in, with ``credentials`` if it is accepted and with ``reason`` otherwise."""
 
     outcome: Outcome
     reason: str = ""
@@ -275,7 +280,7 @@ _REFUSALS: Mapping[object, Answer] = {
 
 
 class SignIn:
-    """One sign-in of a minion. The request may be sent any number of times."""
+    """A minion's side of one sign-in. Its request may be sent any number of times."""
 
     def __init__(
         self,
@@ -325,12 +330,12 @@ class SignIn:
         self._request = clear_request(load, patient=True)
 
     def request(self) -> bytes:
-        """Return the packed request."""
+        """Return the packed sign-in request to send to the master."""
         return self._request
 
     def feed(self, reply: bytes) -> Answer:
-        """Return the outcome that the master's reply means. Never raises: a reply that cannot be understood is BAD,
-        with a reason.
+        """Return the outcome of the sign-in, given the master's reply. Never raises: a reply that cannot be read is
+        BAD.
         """
         try:
             return self._feed(reply)

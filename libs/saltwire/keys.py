@@ -50,12 +50,13 @@ SIG_ALGOS: Mapping[str, hashes.HashAlgorithm] = {"PKCS1v15-SHA1": hashes.SHA1(),
 
 
 def clean_pem(text: str) -> str:
-    """Return a PEM with plain newlines and without surrounding space. Keys are compared in this form."""
+    """Return a key in PEM with LF newlines and without surrounding space. Keys are compared in this form."""
     return "\n".join(text.strip().splitlines())
 
 
 def canonical_pem(text: str) -> str:
-    """Return a public key as ``PublicKey.pem`` writes it, without text around it; ``clean_pem`` of what cannot be read."""
+    """Return a public key as ``PublicKey.pem`` writes it, without text around it; ``clean_pem`` of what cannot be read.
+    """
     try:
         return PublicKey.from_pem(text).pem
     except PeerFault:
@@ -63,7 +64,7 @@ def canonical_pem(text: str) -> str:
 
 
 class PublicKey:
-    """RSA public key of the remote side."""
+    """RSA public key of the remote side: of the master for a minion, of a minion for the master."""
 
     def __init__(self, key: rsa.RSAPublicKey) -> None:
         self._key = key
@@ -145,7 +146,7 @@ def fingerprint_of(pem: str, hash_type: str = "sha256") -> str:
 
 
 class PrivateKey:
-    """RSA private key of this side."""
+    """RSA private key of this process's side: of the minion, or of the master."""
 
     def __init__(self, key: rsa.RSAPrivateKey) -> None:
         self._key = key
@@ -157,7 +158,7 @@ class PrivateKey:
 
     @classmethod
     def generate(cls, bits: int = 2048) -> PrivateKey:
-        """Return a new key of ``bits`` bits with the exponent 65537."""
+        """Return a new RSA private key of ``bits`` bits with the exponent 65537."""
         return cls(rsa.generate_private_key(public_exponent=65537, key_size=bits))
 
     @classmethod
@@ -202,14 +203,15 @@ class PrivateKey:
 
 
 def generate_key_string() -> str:
-    """Return a random key string: base64 of 56 bytes, 76 characters."""
+    """Return a random key string for a Crypticle: base64 of 56 bytes, 76 characters."""
     return base64.b64encode(os.urandom(KEY_BYTES)).decode()
 
 
 def derive_key_string(secret: bytes, *, purpose: str, epoch: int, minion_id: str = "", fingerprint: str = "") -> str:
-    """Derive a key string from the master's secret: HKDF-SHA256 over purpose, epoch, minion id and key fingerprint.
+    """Return the key string for a Crypticle that is derived from the master's secret.
 
-    Every worker that has ``secret`` computes the same key string, so no key is ever stored or sent between workers.
+    It is HKDF-SHA256 over purpose, epoch, minion id and key fingerprint. Every worker that has ``secret`` computes the
+    same key string, so no key is ever stored or sent between workers.
     """
     fields = (b"saltern", purpose.encode(), str(epoch).encode(), minion_id.encode(), fingerprint.encode())
     # Each field is preceded by its length, so that different fields never have the same encoding.

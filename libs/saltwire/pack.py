@@ -102,7 +102,8 @@ def check_values(data: bytes, most: int) -> None:
 
 
 def pack_event(tag: str, data: Mapping[str, object]) -> bytes:
-    """Return the bytes of an event: tag, two newlines, packed map. Raises OwnFault for data that is nested too deeply."""
+    """Return the bytes of an event: tag, two newlines, packed map. Raises OwnFault for data that is nested too deeply.
+    """
     return tag.encode() + _SEPARATOR + _packed(dict(data), use_bin_type=True)
 
 
@@ -121,16 +122,14 @@ def unpack_event(frame: bytes) -> tuple[str, dict[str, object]]:
 
 
 def text(value: object) -> str | None:
-    """Return a field as text, decoding bytes; None if the field is neither text nor bytes."""
+    """Return a field of a received message as text; bytes are decoded. None if the field is neither text nor bytes."""
     if isinstance(value, bytes):
         return value.decode("utf-8", "surrogateescape")
     return value if isinstance(value, str) else None
 
 
 def octets(value: object) -> bytes | None:
-    """Return a field as bytes, encoding text that msgpack decoded on the way; None if the field is neither text nor
-    bytes.
-    """
+    """Return a field of a received message as bytes; text is encoded. None if the field is neither text nor bytes."""
     if isinstance(value, str):
         return value.encode("utf-8", "surrogateescape")
     return value if isinstance(value, bytes) else None
@@ -167,7 +166,7 @@ def _to_wire(value: object) -> object:
 
 
 def _portable(value: object) -> object:
-    """Return a copy whose integers fit 64 bits and whose texts can be encoded. Only used after plain packing failed."""
+
     if isinstance(value, bool):
         return value
     if isinstance(value, int):

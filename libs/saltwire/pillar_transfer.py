@@ -22,8 +22,10 @@ def seal_pillar(
     enc_algo: str,
     sig_algo: str,
 ) -> bytes:
-    """Return the master's reply. Only the owner of ``minion_pub`` can decrypt it. Raises PeerFault for a bad ``nonce``,
-    which the master would sign.
+    """Return the master's reply to a minion's request for its pillar: encrypted to ``minion_pub``, signed by the
+    master.
+
+    Raises PeerFault for a bad ``nonce``, which the master would sign.
     """
     if not is_nonce(nonce):
         raise PeerFault("a nonce is 32 hexadecimal characters")
@@ -37,7 +39,7 @@ def seal_pillar(
 def open_pillar(
     reply: bytes, *, private_key: PrivateKey, master_pub: PublicKey, nonce: str, enc_algo: str, sig_algo: str
 ) -> dict[str, object]:
-    """Return the pillar in a master's reply.
+    """Decrypt and verify the master's reply to a request for pillar, and return the pillar.
 
     Raises PeerFault if the reply is malformed (the caller signs in again), SignatureError if the master did not sign
     it, NonceError if it answers another request.

@@ -62,8 +62,9 @@ def open_job(
 
 
 def job_fault(job: Mapping[str, object]) -> str:
-    """Return why a published map is not a job that can run; empty if it is one. The map has the fields jid, fun and
-    arg.
+    """Return why the map of a received publication is not a job that can run; "" if it is one.
+
+    The map has the fields jid, fun and arg.
     """
     jid, fun, arg = job["jid"], job["fun"], job["arg"]
     if not isinstance(jid, str) or not _JID.fullmatch(jid):

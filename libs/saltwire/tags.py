@@ -37,7 +37,7 @@ def job_publish(jid: str) -> str:
 
 
 def job_ret(jid: str, minion: str) -> str:
-    """Tag of the event that a minion returned."""
+    """Tag of the event that a minion returned the result of a job."""
     return f"salt/job/{jid}/ret/{minion}"
 
 
@@ -88,7 +88,7 @@ def minion_refresh(minion: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ParsedTag:
-    """The parts of one of Salt's event tags (JID, minion id, function, ...); a part that the tag lacks is ""."""
+    """The kind of one of Salt's event tags, and the JID and minion id in it; a part that the tag lacks is ""."""
 
     kind: str
     jid: str = ""
@@ -119,7 +119,7 @@ _FORMS: Mapping[str, re.Pattern[str]] = {
 
 
 def parse(tag: str) -> ParsedTag | None:
-    """Return the parts of one of Salt's tags; None for any other tag."""
+    """Return the kind, JID and minion id of one of Salt's event tags; None for any other tag."""
     for kind, form in _FORMS.items():
         found = form.fullmatch(tag)
         if found:

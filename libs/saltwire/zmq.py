@@ -19,8 +19,9 @@ _EVENT = struct.Struct("=hi")
 
 
 class Connection:
-    """Monitors one socket that connects to one address. Create it before ``connect``; close it before the ZeroMQ
-    context ends.
+    """Monitors whether a ZeroMQ socket is connected to its one address.
+
+    Create it before the socket's ``connect``; close it before the ZeroMQ context ends.
     """
 
     def __init__(self, socket: zmq.Socket[bytes]) -> None:
@@ -32,7 +33,7 @@ class Connection:
         self._times = 0
 
     def up(self) -> bool:
-        """Return whether the socket is connected now."""
+        """Return True if the ZeroMQ socket is connected now."""
         while self._monitor.poll(0):
             event, _ = _EVENT.unpack(self._monitor.recv_multipart()[0])
             self._up = event == zmq.EVENT_HANDSHAKE_SUCCEEDED
@@ -40,12 +41,12 @@ class Connection:
         return self._up
 
     def times(self) -> int:
-        """Return how many times the socket has connected so far."""
+        """Return how many times the ZeroMQ socket has connected so far."""
         self.up()
         return self._times
 
     def close(self) -> None:
-        """Stop monitoring."""
+        """Stop monitoring the ZeroMQ socket."""
         self._socket.disable_monitor()
         # An open monitor socket would block the end of the ZeroMQ context.
         self._monitor.close(0)
@@ -60,13 +61,11 @@ _LOOK = 1.0
 
 
 class NoAnswer(Exception):
-    """The master did not answer in time."""
+    """The master did not answer a request in time."""
 
 
 class RequestSocket:
-    """A DEALER socket that sends the frames of a REQ socket. It can repeat a request without losing the reply to the
-    first attempt.
-    """
+    """A minion's ZeroMQ socket for requests to the master. It can repeat a request and still accept the first reply."""
 
     def __init__(self, context: zmq.Context[zmq.Socket[bytes]], endpoint: str, *, watched: bool = False) -> None:
         """Connect to ``endpoint``. ``watched``: monitor the connection, so that ``connected`` can tell its state."""
@@ -91,16 +90,17 @@ class RequestSocket:
         self.socket.connect(endpoint)
 
     def connected(self) -> bool:
-        """Return whether the socket is connected now; always True if it is not watched."""
+        """Return True if the socket is connected to the master now; always True if it is not monitored."""
         return self._connection is None or self._connection.up()
 
     def send(self, payload: bytes) -> None:
-        """Send a request. ZeroMQ queues it while there is no connection."""
+        """Send a request to the master. ZeroMQ queues it while there is no connection."""
         self.socket.send_multipart([b"", payload])
 
     def receive(self, timeout: float) -> bytes | None:
-        """Return the next reply, or None if none arrives within ``timeout`` seconds. Timeout 0 returns a reply that has
-        arrived already.
+        """Return the master's next reply; None if none arrives within ``timeout`` seconds.
+
+        Timeout 0 returns a reply that has arrived already.
         """
         deadline = time.monotonic() + timeout
         left = timeout
@@ -136,7 +136,7 @@ class RequestSocket:
         raise NoAnswer(f"no answer from the master at {self.endpoint} within {time.monotonic() - started:.0f} s")
 
     def close(self) -> None:
-        """Close the connection."""
+        """Close the connection to the master."""
         if self._connection is not None:
             self._connection.close()
         self.socket.close()
@@ -156,7 +156,7 @@ def subscribe(
     randomize: bool = True,
     before: Callable[[zmq.Socket[bytes]], None] | None = None,
 ) -> zmq.Socket[bytes]:
-    """Return a connected SUB socket that receives every publication.
+    """Return a minion's connected ZeroMQ socket that receives every publication of the master.
 
     ``recon_default`` and ``recon_max`` are milliseconds, as in Salt's options. ``randomize`` spreads the pauses before
     reconnects, so that a fleet does not reconnect all at once; without it the pause is ``recon_default``. ``before`` is

@@ -20,7 +20,7 @@ _MANY = 4
 
 
 class Box(NamedTuple):
-    """One state of the run."""
+    """A box in the drawing of a state run: one state."""
 
     #: Number in the order of evaluation, from 1.
     number: int
@@ -35,7 +35,9 @@ class Box(NamedTuple):
 
 
 class Arrow(NamedTuple):
-    """One requisite: the numbers of the box that runs first and of the box that waits for it, and the label."""
+    """An arrow in the drawing of a state run: one requisite, from the state that runs first to the state that waits for
+    it.
+    """
 
     first: int
     then: int
@@ -45,14 +47,17 @@ class Arrow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Diagram:
-    """The boxes in order of evaluation, and the arrows between them."""
+    """The drawing of a state run: boxes (states) in order of the run, and arrows (requisites) between them."""
 
     boxes: tuple[Box, ...]
     arrows: tuple[Arrow, ...]
 
 
 def diagram(graph: Graph, at: Callable[[Low], str]) -> Diagram:
-    """Return the diagram of a compiled graph. ``at(low)`` returns the ``file:line`` where a low chunk is declared."""
+    """Return the drawing of a state run, given its requisite graph.
+
+    ``at(low)`` returns the ``file:line`` where a low chunk is declared.
+    """
     order = [node.position for node in graph.order if not node.check]
     number = {position: place for place, position in enumerate(order, 1)}
     boxes = [_box(place, graph.chunks[position], at) for position, place in number.items()]
@@ -63,7 +68,7 @@ def diagram(graph: Graph, at: Callable[[Low], str]) -> Diagram:
 
 
 def as_data(drawn: Diagram) -> dict[str, object]:
-    """Return the diagram as a map for JSON: lists ``states`` and ``requisites``."""
+    """Return the drawing of a state run as a map for JSON: lists ``states`` and ``requisites``."""
     return {
         "states": [box._asdict() for box in drawn.boxes],
         "requisites": [arrow._asdict() for arrow in drawn.arrows],
@@ -71,7 +76,7 @@ def as_data(drawn: Diagram) -> dict[str, object]:
 
 
 def mermaid(drawn: Diagram) -> str:
-    """Return the diagram as a Mermaid flow chart with one subgraph for each SLS."""
+    """Return the drawing of a state run as a Mermaid flow chart with one subgraph for each SLS."""
     lines = ["flowchart TD"]
     for at, (sls, boxes) in enumerate(_by_sls(drawn).items()):
         lines.append(f'  subgraph s{at}["{_mermaid(sls)}"]')
@@ -82,7 +87,7 @@ def mermaid(drawn: Diagram) -> str:
 
 
 def dot(drawn: Diagram) -> str:
-    """Return the diagram as a directed graph for Graphviz, with one cluster for each SLS."""
+    """Return the drawing of a state run as a directed graph for Graphviz, with one cluster for each SLS."""
     lines = ["digraph states {", "  rankdir=TB;", '  node [shape=box, fontname="sans-serif"];']
     for at, (sls, boxes) in enumerate(_by_sls(drawn).items()):
         lines += [f"  subgraph cluster_{at} {{", f"    label={_dot(sls)};"]

@@ -11,7 +11,7 @@ from statecore.model.errors import Mark
 
 
 class Remark(NamedTuple):
-    """A problem of one low chunk, before its file and line are looked up."""
+    """A problem of one low chunk, found by ``statecore check``; its file and line are not yet looked up."""
 
     rule: str
     message: str
@@ -24,7 +24,7 @@ class Remark(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A problem with its file, line and column."""
+    """A problem that ``statecore check`` reports, with its file, line and column."""
 
     rule: str
     message: str

@@ -26,7 +26,7 @@ _BEND = 14
 
 
 class Point(NamedTuple):
-    """Pixels from the top left corner."""
+    """A position in the drawing of a state run, in pixels from its top left corner."""
 
     x: float
     y: float
@@ -34,7 +34,7 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Coordinates of all boxes and arrows, and the size of the picture, in pixels."""
+    """Coordinates of all boxes (states) and arrows of the drawing of a state run, and its size, in pixels."""
 
     #: Box number -> its centre.
     centres: Mapping[int, Point]
@@ -49,9 +49,10 @@ _Cell = int | tuple[int, int, int]
 
 
 def arranged(widths: Mapping[int, float], height: float, arrows: Iterable[tuple[int, int]]) -> Layout:
-    """Return the layout of boxes, given {box: width} and one height for all, in pixels.
+    """Return the coordinates of the boxes and arrows of a drawing, in pixels.
 
-    ``arrows`` are pairs (first box, box that waits) without cycles.
+    ``widths`` maps a box number to its width; all boxes have the height ``height``. ``arrows`` are pairs (first box,
+    box that waits) without cycles.
     """
     edges = sorted({(one, other) for one, other in arrows if one != other})
     centres: dict[int, Point] = {}
@@ -75,7 +76,7 @@ def arranged(widths: Mapping[int, float], height: float, arrows: Iterable[tuple[
 
 
 def _parts(edges: Sequence[tuple[int, int]]) -> list[set[int]]:
-    """Return the connected parts as sets of boxes, sorted by the smallest box number."""
+
     owner: dict[int, set[int]] = {}
     for one, other in edges:
         first, second = owner.get(one, {one}), owner.get(other, {other})
@@ -186,10 +187,7 @@ def _spread(
 def _pushed(
     row: Sequence[_Cell], wish: Mapping[_Cell, float], size: Mapping[_Cell, float], way: int
 ) -> dict[_Cell, float]:
-    """Place each cell at its preferred x coordinate, or next to the previous cell if the two would overlap.
 
-    ``way`` is 1 to go from left to right and -1 to go from right to left.
-    """
     placed: dict[_Cell, float] = {}
     edge: float | None = None
     for cell in row:

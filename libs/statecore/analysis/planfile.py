@@ -100,7 +100,8 @@ def plan_data(predictions: Sequence[Prediction], places: Mapping[str, str]) -> P
 def sealed(
     predictions: Sequence[Prediction], places: Mapping[str, str], run: Mapping[str, object], salt: bytes
 ) -> PlanFile:
-    """Return the content of a plan file: the plan, plus seals of low chunks and file contents made with ``salt``.
+    """Return the content of a plan file: the plan, plus keyed hashes of low chunks and file contents made with
+    ``salt``.
 
     ``run`` holds the minion and the SLS references, which ``apply`` needs to make the plan again.
     """

@@ -65,7 +65,7 @@ class Reason(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """The prediction for one state of a planned run."""
+    """The predicted result of one state of a state run."""
 
     tag: str
     #: The low chunk; for a listen reaction the chunk that listens.
@@ -85,10 +85,10 @@ Plans = Mapping[tuple[str, str, str], Mapping[str, Plan]]
 
 
 def predicted(graph: Graph, running: Running, plans: Plans) -> list[Prediction]:
-    """Return a prediction for each state, in order of evaluation.
+    """Return the predicted result of each state of a state run, in order of evaluation.
 
-    ``running`` is the running dictionary of the state run in test mode; ``plans`` are the plans that native states
-    returned in it.
+    ``running`` is the running dictionary of the run in test mode; ``plans`` are the plans that native states returned
+    in it.
     """
     positions = {name: position for position, name in enumerate(graph.tags)}
     seen = _Seen(graph)

@@ -31,7 +31,7 @@ class Origin(NamedTuple):
 
 
 class Override(NamedTuple):
-    """A value that a later one replaced, and its origin."""
+    """A value of a state's argument that a later declaration replaced, and the SLS that wrote it."""
 
     value: object
     origin: Origin
@@ -39,7 +39,7 @@ class Override(NamedTuple):
 
 @dataclass(slots=True)
 class Argument:
-    """One argument of a state of the ID, with its origin and the values that it replaced."""
+    """One argument of a state of the explained ID: its value, the SLS that wrote it, and the values that it replaced."""
 
     state: str
     name: str
@@ -50,7 +50,7 @@ class Argument:
 
 
 class RequisiteOrigin(NamedTuple):
-    """One reference of a requisite of the ID, with its origin."""
+    """One reference of a requisite of the explained ID, and the SLS that wrote it."""
 
     state: str
     kind: str
@@ -76,15 +76,16 @@ class History:
 
 
 class Followed(NamedTuple):
-    """A compilation and the history of the followed ID; ``history`` is None if the run does not declare the ID."""
+    """A compiled state run and the history of one ID; ``history`` is None if the run does not declare the ID."""
 
     draft: Draft
     history: History | None
 
 
 def followed(draft: Draft, wanted: str) -> Followed:
-    """Compile a draft (options, tree, matches) and record the history of the ID ``wanted``. Errors are in
-    ``draft.faults``.
+    """Compile a state run (options, tree, SLS references) and record what each compiler pass did to the ID ``wanted``.
+
+    Errors are in ``draft.faults`` of the result.
     """
     history: History | None = None
     for step in PASSES:
@@ -109,9 +110,7 @@ def _declared(wanted: str, body: Mapping[str, object]) -> History:
 
 
 def _take(history: History, state: str, name: str, value: object, origin: Origin) -> None:
-    """Record an argument or a requisite's references. References are added to the list; an argument replaces the
-    earlier value.
-    """
+
     if name in REQUISITES:
         listed = value if isinstance(value, list) else [value]
         history.wanted += [RequisiteOrigin(state, name, reference, origin) for reference in listed]

@@ -27,7 +27,7 @@ _SUCCESS = frozenset({"require", "watch"})
 
 
 class Link(NamedTuple):
-    """One requisite of a cycle."""
+    """One requisite of a cycle of requisites."""
 
     low: Low
     #: The requisite by which this chunk waits for the next one.
@@ -82,7 +82,9 @@ def listening_to_nothing(chunks: Sequence[Low]) -> Iterator[Remark]:
 
 
 def references(graph: Graph, position: int) -> list[Reference]:
-    """Return the requisite references of the chunk at ``position``, in the order in which they are written."""
+    """Return the references in the requisites of the low chunk at ``position`` of the graph, as written, with their
+    targets.
+    """
     low = graph.chunks[position]
     needs = graph.check_needs[position]
     named = [(kind, key, value) for kind in KINDS for key, value in written(low.get(kind))]
@@ -113,7 +115,7 @@ def targets_of(chunks: Sequence[Low], low: Low, key: str, value: str) -> tuple[i
 
 
 def rings(graph: Graph) -> list[list[Link]]:
-    """Return one shortest cycle for each group of states whose requisites form cycles."""
+    """Return one shortest cycle for each group of states whose requisites form cycles, as lists of Links."""
     found: dict[frozenset[int], list[Link]] = {}
     # Chunks that prereq each other form two cycles (of checks and of runs) for one mistake; the first is reported.
     for knot in sorted(_knots(graph), key=lambda knot: not any(node.check for node in knot)):

@@ -20,7 +20,7 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One kind of finding: its severity, its title and its advice."""
+    """One kind of problem that ``statecore check`` reports: its severity, its title and its advice."""
 
     level: Level
     #: One line for a list of rules.

@@ -26,7 +26,7 @@ _KINDS: Mapping[str, tuple[str, str]] = {
 
 
 def svg(drawn: Diagram) -> str:
-    """Return the SVG text of a diagram."""
+    """Return the drawing of a state run as SVG text."""
     widths = {box.number: _width(box) for box in drawn.boxes}
     layout = arranged(widths, _HEIGHT, [(arrow.first, arrow.then) for arrow in drawn.arrows])
     kinds = [kind for kind in _KINDS if any(_family(arrow.kind) == kind for arrow in drawn.arrows)]
@@ -132,7 +132,7 @@ def _width(box: Box) -> float:
 
 
 def _family(kind: str) -> str:
-    """Return the base requisite of an arrow's label: ``require`` for ``require_any`` and for ``require sls: web``."""
+
     return next((name for name in _KINDS if kind.startswith(name)), "require")
 
 

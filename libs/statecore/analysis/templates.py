@@ -23,7 +23,7 @@ _MISSING = object()
 
 
 class Spot(NamedTuple):
-    """A problem with one word of a template."""
+    """A problem with one word of a Jinja template, found by ``statecore check``."""
 
     rule: str
     message: str
@@ -35,7 +35,10 @@ class Spot(NamedTuple):
 
 
 def undefined_names(tree: nodes.Template, env: jinja2.Environment, known: Collection[str]) -> Iterator[Spot]:
-    """Yield each name that neither the template nor its context defines. ``known`` are the names in the context."""
+    """Yield a Spot for each name in a Jinja template that neither the template nor its context defines.
+
+    ``known`` are the names in the context.
+    """
     assigned = {name.name for name in tree.find_all(nodes.Name) if name.ctx in ("store", "param")}
     missing = meta.find_undeclared_variables(tree) - set(known) - set(env.globals) - assigned
     asked = {name.name for name in _asked_first(tree) if isinstance(name, nodes.Name)}
@@ -51,7 +54,8 @@ def undefined_names(tree: nodes.Template, env: jinja2.Environment, known: Collec
 def unknown_functions(
     tree: nodes.Template, exists: Callable[[str], bool], nearest: Callable[[str], str]
 ) -> Iterator[Spot]:
-    """Yield each ``salt['x.y']`` and ``salt.x.y`` of an execution function that does not exist.
+    """Yield a Spot for each call ``salt['x.y']`` or ``salt.x.y`` in a Jinja template whose execution function does not
+    exist.
 
     ``exists(name)`` tells whether a function exists; ``nearest(name)`` returns the most similar existing name, or "".
     """
@@ -70,9 +74,7 @@ def unknown_functions(
 
 
 def undefined_pillar_keys(tree: nodes.Template, pillar: Mapping[str, object]) -> Iterator[Spot]:
-    """Yield each key missing from the pillar that is read with ``pillar[...]``, or with ``pillar.get`` without a
-    default.
-    """
+    """Yield a Spot for each pillar key that a Jinja template reads without a default and that the pillar lacks."""
     spared = {id(node) for node in _asked_first(tree)}
     # Code inside a condition may run only on minions that have the key.
     for branch in tree.find_all((nodes.If, nodes.CondExpr, nodes.Macro)):
@@ -113,7 +115,7 @@ def _with_below(node: nodes.Node) -> Iterator[nodes.Node]:
 
 
 def _compared(node: nodes.Compare) -> Iterator[str]:
-    """Yield the constant of ``'x.y' in salt``."""
+
     if isinstance(node.expr, nodes.Const) and any(operand.op in ("in", "notin") for operand in node.ops):
         yield str(node.expr.value)
 

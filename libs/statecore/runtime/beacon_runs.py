@@ -28,7 +28,7 @@ _WHEN = ("enabled", "interval", "disable_during_state_run")
 
 
 def problem(loader: Loader, ctx: Context, name: str, config: object) -> str:
-    """Return the reason why a beacon cannot run with this configuration; "" if it can.
+    """Return the reason why a beacon of the minion cannot run with this configuration; "" if it can.
 
     A beacon module without the function ``validate`` takes any list.
     """
@@ -49,7 +49,7 @@ def problem(loader: Loader, ctx: Context, name: str, config: object) -> str:
 
 @dataclass
 class _Known:
-    """A configured beacon: its configuration, its fault ("" if none), the time of its next call."""
+    """A configured beacon: its configuration, the reason why it cannot run ("" if it can), the time of its next call."""
 
     config: object
     problem: str
@@ -58,7 +58,7 @@ class _Known:
 
 @dataclass
 class BeaconRuns:
-    """Beacons of one process. They keep their own data in ``ctx.scratch``, so the object lives as long as the process."""
+    """Calls the minion's beacons when they are due. Beacon modules keep data between calls in ``ctx.scratch``."""
 
     loader: Loader
     ctx: Context
@@ -67,12 +67,11 @@ class BeaconRuns:
     def turn(
         self, configured: Mapping[str, object], now: float, states_run: Callable[[], bool]
     ) -> tuple[list[dict[str, object]], list[str]]:
-        """Call the beacons that are due.
+        """Call the beacons that are due. Return (events to fire, names of ``run_once`` beacons to disable).
 
-        Return (events in the form of ``_minion_event``, names of ``run_once`` beacons to disable).
-
-        ``configured`` maps beacon names to their configurations. ``now`` is in seconds of a monotonic clock.
-        ``states_run`` returns True while a state run is in progress.
+        Each event is a map in the form of the command ``_minion_event``. ``configured`` maps beacon names to their
+        configurations. ``now`` is in seconds of a monotonic clock. ``states_run`` returns True while a state run is in
+        progress.
         """
         events: list[dict[str, object]] = []
         done: list[str] = []
@@ -146,7 +145,7 @@ def _module(name: str, config: object) -> str:
 
 
 def _shown(config: object) -> list[object]:
-    """Return a copy of the configuration for the beacon, without the options that say when to call it."""
+
     if not isinstance(config, list):
         return []
     entries = (

@@ -29,7 +29,7 @@ _GENERIC_FAILURE = 1
 
 
 class FunctionCall(NamedTuple):
-    """An execution function and its arguments."""
+    """A call of an execution function (``test.echo``): its name, its arguments and the publication that asked for it."""
 
     fun: str
     args: Sequence[object]
@@ -40,7 +40,7 @@ class FunctionCall(NamedTuple):
 
 
 class Returned(NamedTuple):
-    """Return of a job: its value, its exit code, and whether the job succeeded."""
+    """Return of a job: the function's value, the exit code, and whether the job succeeded."""
 
     value: object
     retcode: int
@@ -58,7 +58,8 @@ def returned(
     *,
     trusted: bool = False,
 ) -> Returned:
-    """Call the function and return its Returned. Never raises for faults of the function.
+    """Call an execution function as a job and return its value, exit code and success. Errors become values; none is
+    raised.
 
     ``restraints`` are pillar and grains, which may hold a ``minion_blackout``. ``trusted``: the minion itself calls, so
     ``whitelist_modules`` does not apply.
@@ -113,11 +114,7 @@ def _called(call: FunctionCall, served: LoadedModule, function: str, ctx: Contex
 
 
 def _missing(fun: str, missing: NotAvailable, catalog: LoaderCatalog) -> object:
-    """Return the error text for an unknown function.
 
-    If other functions' names begin with ``fun``, return a map of their names to their documentation, with the error
-    under ``fun``.
-    """
     sentence = str(missing)
     docs = {name: catalog.doc(name) for name in catalog.names() if name.startswith(fun)}
     return {**docs, fun: sentence} if docs else sentence
@@ -169,7 +166,7 @@ def executed(
     ctx: Context,
     loader: Loader,
 ) -> object:
-    """Return the first result other than None of the executors, called in order with ``function`` and its arguments.
+    """Call ``function`` through the executors ``names`` of a job, and return the first result that is not None.
 
     ``job`` holds ``fun``, and may hold ``executor_opts``. Raises InvocationError for an unknown executor before any
     executor runs.
@@ -193,7 +190,8 @@ def executed(
 
 
 def in_whole(value: object, ctx: Context, jid: str | None) -> object:
-    """Return the value; of a generator all its parts, joined into one map if all are maps, else as a list.
+    """Return a function's value; if it is a generator, all its parts: joined into one map if all are maps, else as a
+    list.
 
     In a job (``jid`` is not None) each part is fired as the event ``salt/job/<jid>/prog/<minion>/<number>``. Salt:
     salt/minion.py, _thread_return

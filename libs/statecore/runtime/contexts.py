@@ -67,7 +67,7 @@ DEFAULTS: Mapping[str, object] = {
 
 
 class RunContext(NamedTuple):
-    """Context of one state run, the state tree that the run renders, and the run's options."""
+    """Context of one state run, the state tree that the run renders, and the options of the run."""
 
     ctx: Context
     tree: render.SlsTree
@@ -75,7 +75,7 @@ class RunContext(NamedTuple):
 
 
 class Contexts:
-    """Builder of one minion's contexts. Holds the minion's options, grains, pillar, loader and ports."""
+    """Builds the contexts in which the functions of one minion run. Holds its options, grains, pillar and loader."""
 
     def __init__(
         self,
@@ -128,19 +128,19 @@ class Contexts:
 
     @property
     def pillar(self) -> Mapping[str, object]:
-        """Pillar in memory, compiled on first use. Errors of the compilation are listed under ``_errors``."""
+        """The minion's pillar in memory, compiled on first use. Errors of the compilation are listed under ``_errors``."""
         if self._pillar is None:
             self._pillar = self._compiled_pillar({})
         return self._pillar
 
     @property
     def known_pillar(self) -> Mapping[str, object]:
-        """Pillar in memory; empty while none has been compiled."""
+        """The minion's pillar in memory; {} while no pillar has been compiled."""
         return self._pillar or {}
 
     @property
     def context(self) -> Context:
-        """Context of calls outside of state runs."""
+        """The Context for functions that are called outside of a state run."""
         if self._base is None:
             self._base = self._with_tree(self.opts, LazyPillar(self), test=bool(self.opts.get("test")))[0]
         return self._base
@@ -171,10 +171,10 @@ class Contexts:
         return RunContext(ctx, tree, opts)
 
     def reloaded(self, ctx: Context, wanted: frozenset[str], options: Mapping[str, object]) -> Context:
-        """Return ``ctx`` with grains, pillar and modules read anew, as a state's arguments ``wanted`` demand.
+        """Return the context of a state run with grains, pillar or modules read again.
 
-        ``wanted`` holds "reload_grains", "reload_pillar" or "reload_modules". ``options`` are those of the run: pillar
-        given in the call is merged over the new pillar.
+        ``wanted`` holds the state's arguments that ask for it: "reload_grains", "reload_pillar", "reload_modules".
+        ``options`` are those of the run: pillar given in the call is merged over the new pillar.
         """
         self.loader.refresh()
         if "reload_grains" in wanted:
@@ -193,7 +193,10 @@ class Contexts:
         return next((str(job["jid"]) for job in jobs if int(job.get("pid", 0)) == os.getpid()), "")
 
     def forget(self, *, pillar: bool = False, grains: bool = False, modules: bool = False) -> None:
-        """Drop what is in memory, so that the next call reads it anew. A call in progress keeps its grains and pillar."""
+        """Drop the minion's pillar, grains or modules from memory; the next call reads them again.
+
+        A call in progress keeps its grains and pillar.
+        """
         if pillar:
             self._pillar = None
         if grains:
@@ -223,8 +226,9 @@ class Contexts:
         return other
 
     def _opts_of_run(self) -> Mapping[str, object]:
-        """Options of a state run: the minion's, with those that its master decides. Raises CommandError without an
-        answer.
+        """Return the options of a state run: the minion's, with those that its master decides.
+
+        Raises CommandError if the master does not answer.
         """
         if isinstance(self._minion, LocalMinion):
             return self.opts
@@ -238,7 +242,7 @@ class Contexts:
         return with_master_options(self.opts, answer)
 
     def _pillar_of_run(self, options: Mapping[str, object]) -> Mapping[str, object]:
-        """Pillar of a new run: compiled anew, except where the process runs one function only (salt-call)."""
+        """Return the pillar of a state run: compiled anew, except in a process that runs a single function (salt-call)."""
         asked = "pillarenv" in options or any(options.get(key) is not None for key in ("pillar", "saltenv"))
         if not asked and (self.opts.get("__cli") == "salt-call" or isinstance(self._minion, LocalMinion)):
             return self.pillar

@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 def gather(
     host: ManagedHost, opts: Mapping[str, object], loader: Loader, bare: Callable[[Mapping[str, object]], Context]
 ) -> dict[str, object]:
-    """Return all grains.
+    """Return all grains of a host as a map of name to value.
 
     ``bare(grains)`` returns a context with these grains, for loading modules. A source that raises is logged, and its
     grains are left out.

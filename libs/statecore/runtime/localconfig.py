@@ -11,7 +11,7 @@ from statecore.render.yaml_bounds import YamlFault
 
 
 def read_localconfig(path: str) -> dict[str, object]:
-    """Return the file's options by name.
+    """Return the options in the file of the argument ``localconfig`` of ``state.apply``, as a map of name to value.
 
     Raises InvocationError, with file and line, if the file is unreadable or not a YAML map.
     """

@@ -102,12 +102,12 @@ def pillar_top_of(ctx: Context, loader: Loader, wanted: MinionDataRequest) -> di
 
 
 def as_data(result: PillarResult) -> dict[str, object]:
-    """Return a pillar as sent to minions: its errors are a list under ``_errors``."""
+    """Return a compiled pillar as the map that a minion gets: its errors are a list under ``_errors``."""
     return result.data | ({"_errors": list(result.errors)} if result.errors else {})
 
 
 def tops_of(ctx: Context, loader: Loader, minion_opts: Mapping[str, object]) -> dict[str, list[str]]:
-    """Map of saltenv to SLS references, joined from all modules that the option ``master_tops`` names.
+    """Map of saltenv to the SLS references that the ``master_tops`` modules assign to a minion.
 
     ``minion_opts`` are the minion's options with its ``id`` and ``grains``; the modules get them as ``opts``. As in
     Salt, a module that fails is logged and assigns nothing.
@@ -163,7 +163,7 @@ class _ExternalPillars:
     def call(
         self, name: str, minion_id: str, pillar: dict[str, object], args: list[object], kwargs: Mapping[str, object]
     ) -> object:
-        """Call a plugin and return its pillar. Raises NotAvailable, PluginError."""
+        """Call an external pillar plugin and return its pillar. Raises NotAvailable for an unknown plugin, PluginError."""
         if name == "git" and not kwargs:
             return self._of_git(minion_id, args)
         served = self._loader.module("pillar", name, self._ctx)
@@ -174,7 +174,9 @@ class _ExternalPillars:
         return sorted({"git", *self._loader.all("pillar", self._ctx)})
 
     def _of_git(self, minion_id: str, repositories: list[object]) -> dict[str, object]:
-        """Return the pillar of Git repositories. Each repository is compiled as a pillar tree of its own."""
+        """Return the pillar of Git repositories (``git_pillar``). Each repository is compiled as a pillar tree of its
+        own.
+        """
         renderers = Table(self._loader, "renderers")
         renderers.attach(self._ctx)
 

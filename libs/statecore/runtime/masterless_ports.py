@@ -19,29 +19,27 @@ Manager: TypeAlias = Callable[[str, Mapping[str, object]], dict[str, object]]
 
 
 class NoEvents:
-    """Event port without a bus: events are dropped."""
+    """Event bus of a process that has none: events are dropped."""
 
     def fire(self, tag: str, data: Mapping[str, object]) -> bool:
-        """Return False: the event was not sent."""
+        """Drop the event and return False."""
         return False
 
 
 class NoJobs:
-    """Jobs port of a process that knows no other jobs."""
+    """Running jobs of a process that knows of no jobs."""
 
     def running(self) -> list[dict[str, object]]:
-        """Return []."""
+        """Return an empty list: no job is known to run."""
         return []
 
     def signal(self, jid: str, number: int) -> str:
-        """Return "": no such job runs."""
+        """Return "": no job of this JID is known to run."""
         return ""
 
 
 class LocalMinion:
-    """Port to a master for a minion without one: does in this process the work of the master and of the minion's main
-    process.
-    """
+    """Services of a master and of the minion's main process for ``salt-call --local``, implemented in its own process."""
 
     def __init__(
         self,
@@ -50,7 +48,7 @@ class LocalMinion:
         manage: Manager | None = None,
         refreshed: Callable[[str], bool] | None = None,
     ) -> None:
-        """Take the functions that do the work.
+        """Take the functions that implement the services.
 
         ``compile_pillar`` compiles pillar; without it the pillar is the override alone. ``tops`` returns {saltenv: SLS
         references} of master_tops modules. ``manage`` asks the minion that runs on this host. ``refreshed`` is called
@@ -62,15 +60,15 @@ class LocalMinion:
         self._refreshed = refreshed or (lambda what: True)
 
     def refresh_pillar(self) -> bool:
-        """Report the refresh. The next call compiles the pillar anew."""
+        """Tell the owner of this process that pillar must be compiled again. Return the owner's answer."""
         return self._refreshed("pillar")
 
     def refresh_modules(self) -> bool:
-        """Report the refresh. The loader lists module files anew."""
+        """Tell the owner of this process that module files must be listed again. Return the owner's answer."""
         return self._refreshed("modules")
 
     def refresh_grains(self) -> bool:
-        """Report the refresh. The next call gathers grains anew."""
+        """Tell the owner of this process that grains must be gathered again. Return the owner's answer."""
         return self._refreshed("grains")
 
     def compile_pillar(
@@ -80,7 +78,7 @@ class LocalMinion:
         override: Mapping[str, object] | None,
         on_demand: Mapping[str, object] | None = None,
     ) -> dict[str, object]:
-        """Return the pillar of the local directories; its errors are a list under ``_errors``."""
+        """Return the pillar compiled from the local pillar directories; its errors are a list under ``_errors``."""
         if self._compile_pillar is None:
             return dict(override or {})
         return self._compile_pillar(saltenv, pillarenv, override, on_demand)
@@ -92,11 +90,14 @@ class LocalMinion:
     def ask_master(
         self, cmd: str, fields: Mapping[str, object], *, once: bool = False, master: str | None = None
     ) -> object:
-        """Raise CommandError: there is no master."""
+        """Raise CommandError: ``salt-call --local`` has no master to ask."""
         raise CommandError(f"{cmd}: there is no master")
 
     def manage(self, area: str, request: Mapping[str, object]) -> dict[str, object]:
-        """Ask the minion that runs on this host, and return its answer. Raises CommandError if none runs here."""
+        """Send a request about the schedule or the beacons to the minion that runs on this host, and return its answer.
+
+        Raises CommandError if no minion runs here.
+        """
         if self._manage is None:
             raise CommandError(f"no minion runs here that has a {area}")
         return self._manage(area, request)

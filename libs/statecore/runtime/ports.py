@@ -20,30 +20,30 @@ else:
 
 
 class ContextSource(Protocol):
-    """Part of ``Contexts`` that the ports of this module need."""
+    """The part of ``Contexts`` (pillar, loader, base context of one minion) that the ports of this module need."""
 
     @property
     def pillar(self) -> Mapping[str, object]:
-        """The pillar in memory, compiled when it is first asked for."""
+        """The minion's pillar in memory, compiled when it is first read."""
         ...
 
     @property
     def context(self) -> Context:
-        """The context of a call outside of a state run."""
+        """The Context for functions that are called outside of a state run."""
         ...
 
     @property
     def loader(self) -> Loader:
-        """Where functions are found."""
+        """The loader that finds modules and their functions."""
         ...
 
     def forget(self, *, pillar: bool = False, grains: bool = False, modules: bool = False) -> None:
-        """The next call sees these anew."""
+        """Drop the minion's pillar, grains or modules from memory; the next call reads them again."""
         ...
 
 
 class LazyPillar(Mapping[str, object]):
-    """Pillar in memory, compiled when first read: ``grains.get`` must not compile a pillar."""
+    """The minion's pillar as a map that is compiled when it is first read: ``grains.get`` must not compile a pillar."""
 
     def __init__(self, source: ContextSource) -> None:
         self._source = source
@@ -59,7 +59,7 @@ class LazyPillar(Mapping[str, object]):
 
 
 class Control:
-    """Port to the minion's main process: a refresh also drops this process's own copy."""
+    """Services of the minion's main process. A refresh also drops this process's own copy of the data."""
 
     def __init__(self, source: ContextSource, minion: MinionControl) -> None:
         self._source = source
@@ -99,7 +99,7 @@ class Control:
 
 
 class LoaderCatalog:
-    """Implements the port ``Catalog`` with the loader."""
+    """Names, docstrings and signatures of the loader's modules, for ``sys.*``. Implements the port ``Catalog``."""
 
     def __init__(self, source: ContextSource) -> None:
         self._source = source
@@ -124,9 +124,7 @@ class LoaderCatalog:
         return served.bound(function, ctx)
 
     def _renderer_doc(self, name: str) -> str | None:
-        """Return the documentation of a renderer: of a user's function ``render``, else of ours; of its module if it
-        has none.
-        """
+
         try:
             return self._source.loader.doc("renderers", f"{name}.render", self._source.context)
         except NotAvailable:
@@ -135,7 +133,7 @@ class LoaderCatalog:
 
 
 class NoTemplates:
-    """Template port while grains are gathered: raises CommandError."""
+    """Template engines while grains are gathered: each call raises CommandError."""
 
     def render(self, text: str, engine: str, context: Mapping[str, object], *, saltenv: str, source: str = "") -> str:
         raise CommandError(f"{source or 'A template'} cannot be rendered while grains are being gathered")

@@ -19,9 +19,9 @@ _LOG = logging.getLogger(__name__)
 
 
 def named(*lists: object) -> list[str]:
-    """Return the names of returners, each once, in order.
+    """Return the names of returners in these values, each once, in order.
 
-    Each argument is a list, a text with commas, or something else without names.
+    Each value is a list of names, a text with names separated by commas, or anything else, which has no names.
     """
     found: dict[str, None] = {}
     for one in lists:
@@ -31,7 +31,7 @@ def named(*lists: object) -> list[str]:
 
 
 def deliver(loader: Loader, ctx: Context, names: Iterable[str], ret: Mapping[str, object]) -> None:
-    """Call the function ``returner`` of each returner with its own copy of the return."""
+    """Pass a job's return to each of these returners (each gets its own copy). A returner that fails is logged."""
     for name in names:
         try:
             served, function = loader.function("returners", f"{name}.returner", ctx)

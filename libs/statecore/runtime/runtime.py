@@ -37,7 +37,7 @@ else:
 
 
 class Runtime:
-    """Modules, states, grains and pillar of one minion, ready to be called."""
+    """The modules, states, grains and pillar of one minion, ready to call functions and to run states."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class Runtime:
         extension_dir: Path | None = None,
         master: Master | None = None,
     ) -> None:
-        """Take the ports; those not given are the ports of a minion without a master.
+        """Take the services that this minion uses; those not given are the services of a minion without a master.
 
         Grains and pillar that are not given are gathered and compiled when first read. A given pillar is not copied: it
         may grow while it is compiled.
@@ -76,7 +76,7 @@ class Runtime:
 
     @classmethod
     def of(cls, contexts: Contexts) -> Runtime:
-        """Return a runtime over these contexts."""
+        """Return a Runtime that uses existing ``Contexts`` of a minion."""
         runtime = cls.__new__(cls)
         runtime._use(contexts)
         return runtime
@@ -96,17 +96,17 @@ class Runtime:
 
     @property
     def pillar(self) -> Mapping[str, object]:
-        """Pillar in memory, compiled on first use. Errors of the compilation are listed under ``_errors``."""
+        """The minion's pillar in memory, compiled on first use. Errors of the compilation are listed under ``_errors``."""
         return self.contexts.pillar
 
     @property
     def functions(self) -> Mapping[str, Function]:
-        """Map of "module.function" to callable: ``salt`` in templates."""
+        """Map of "module.function" to the callable execution function; templates have it as ``salt``."""
         return self.context.functions
 
     @property
     def context(self) -> Context:
-        """Context of calls outside of state runs."""
+        """The Context for functions that are called outside of a state run."""
         return self.contexts.context
 
     def call(
@@ -131,20 +131,23 @@ class Runtime:
         return returned(call, self.context, self.loader, self.catalog, restraints, trusted=trusted)
 
     def deliver(self, names: Sequence[str], ret: Mapping[str, object]) -> None:
-        """Hand a return to the returners ``names``. The return holds the minion's ``id``. Failures are logged."""
+        """Pass a job's return to the returners ``names``. The return holds the minion's ``id``. Failures are logged."""
         if names:
             return_delivery.deliver(self.loader, self.context, names, ret)
 
     def run_parts(self, options: Mapping[str, object]) -> state_system.RunParts:
-        """Return the parts of a state run that has not begun, for ``statecore.analysis``."""
+        """Return the parts of a state run that has not started (``RunParts``), for commands that analyse the run."""
         return state_system.StateRuns(self.contexts).run_parts(options)
 
     def forget(self, *, pillar: bool = False, grains: bool = False, modules: bool = False) -> None:
-        """Drop what is in memory, so that the next call reads it anew. A call in progress keeps its grains and pillar."""
+        """Drop the minion's pillar, grains or modules from memory; the next call reads them again.
+
+        A call in progress keeps its grains and pillar.
+        """
         self.contexts.forget(pillar=pillar, grains=grains, modules=modules)
 
     def close(self) -> None:
-        """Free the memory at once. The contexts refer to each other, so only the garbage collector would free it later."""
+        """Free the memory of the runtime at once. Without this call only the garbage collector would free it, later."""
         vars(self.contexts).clear()
         vars(self).clear()
 
@@ -201,14 +204,14 @@ def local_runtime(
 
 
 def _needs_fetches(opts: Mapping[str, object]) -> bool:
-    """Whether an external pillar or another backend than ``roots`` is configured: only then Git may have to be fetched."""
+    """Return True if the options may need Git: an external pillar, or a fileserver backend other than ``roots``."""
     backends = opts.get("fileserver_backend") or ["roots"]
     return bool(opts.get("ext_pillar")) or backends not in (["roots"], ("roots",))
 
 
 @dataclass(frozen=True)
 class UserBackend:
-    """Loaded fileserver backend of a user. Implements ``sources.fileserver.users.LoadedBackend``."""
+    """A user's own fileserver backend (``_fileserver``), loaded: the path of its module, and its functions by name."""
 
     path: Path
     functions: Mapping[str, Function]

@@ -18,7 +18,7 @@ from statecore.analysis.rules import Level
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``check``."""
+    """Add the command-line options of ``statecore check``."""
     parser.add_argument("tree", metavar="TREE", help="directory of the state tree")
     parser.add_argument(
         "sls", nargs="*", metavar="SLS", help="check only these SLS (default: the top file and all SLS)"
@@ -36,7 +36,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(given: argparse.Namespace) -> tuple[int, str]:
-    """Return (exit code, output). Raise CommandFault."""
+    """Run ``statecore check`` and return (exit code, output). Raise CommandFault for unusable options."""
     runs: dict[str, Sequence[Finding]] = {}
     for grains in given.grains or [""]:
         options = parsed_options(given, tree=given.tree, grains=grains)
@@ -71,5 +71,5 @@ FORMATS: Mapping[str, Callable[[Sequence[Finding]], str]] = {"text": _text, "jso
 
 
 def _shown(text: str) -> str:
-    """Return the text with paths below the current directory made relative to it."""
+
     return text.replace(f"{Path.cwd()}/", "")

@@ -26,7 +26,7 @@ class Exit(IntEnum):
 
 
 class CommandFault(Exception):
-    """Raised to end the command: str() is written to stderr, ``code`` is the exit code."""
+    """Error that ends the command ``statecore``: ``str()`` is written to stderr, ``code`` is the exit code."""
 
     def __init__(self, message: str, code: Exit = Exit.USAGE) -> None:
         super().__init__(message)

@@ -16,7 +16,7 @@ from statecore.model.errors import StatecoreError
 
 
 class Verb(NamedTuple):
-    """One subcommand of ``statecore``."""
+    """One subcommand of ``statecore``: its help text, its options, and the function that runs it."""
 
     what: str
     configure: Callable[[argparse.ArgumentParser], None]
@@ -46,7 +46,7 @@ class _ArgumentParser(argparse.ArgumentParser):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command and return its exit code. Write an error as one line to stderr."""
+    """Run the command ``statecore`` and return its exit code. An error is written to stderr as one line."""
     given = _parser().parse_args(argv)
     logging.basicConfig(level=logging.CRITICAL if not given.verbose else logging.DEBUG, stream=sys.stderr)
     try:

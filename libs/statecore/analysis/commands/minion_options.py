@@ -23,7 +23,10 @@ _DEFAULT_ROOT = "/srv/salt"
 
 @dataclass(frozen=True, slots=True)
 class MinionOptions:
-    """The minion that a command works for. All paths are absolute, because a plan file stores them."""
+    """The minion that a ``statecore`` command works for: its trees, grains, pillar, id and host root.
+
+    All paths are absolute, because a plan file stores them.
+    """
 
     #: saltenv -> directories of its state tree.
     file_roots: Mapping[str, Sequence[str]]
@@ -39,12 +42,14 @@ class MinionOptions:
     config: str = ""
 
     def as_data(self) -> dict[str, object]:
-        """Return the options as a map for a plan file."""
+        """Return the description of the minion as a map for a plan file."""
         return asdict(self)
 
     @classmethod
     def from_data(cls, data: object) -> MinionOptions:
-        """Return the options stored in a plan file. Raise TypeError if ``data`` is not the map that ``as_data`` made."""
+        """Return the description of the minion that a plan file holds. Raise TypeError if ``data`` was not made by
+        ``as_data``.
+        """
         roots = data.get("file_roots") if isinstance(data, dict) else None
         if not isinstance(data, dict) or not isinstance(roots, dict) or set(data) - {one.name for one in fields(cls)}:
             raise TypeError("not the options of a minion")
@@ -56,7 +61,7 @@ class MinionOptions:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that describe the minion and its trees."""
+    """Add the command-line options that describe the minion and its trees to a parser."""
     parser.add_argument(
         "--file-root",
         action="append",
@@ -83,7 +88,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def parsed_options(given: argparse.Namespace, *, tree: str = "", grains: str = "") -> MinionOptions:
-    """Return the options for parsed options. ``tree``: a state tree from a positional argument. Raise CommandFault."""
+    """Return the description of the minion that the parsed command line gives. Raise CommandFault for missing files.
+
+    ``tree`` is a state tree from a positional argument; ``grains`` is a file of grains.
+    """
     env = given.saltenv or "base"
     roots: dict[str, list[str]] = {}
     config = given.config and _existing(given.config, "config")

@@ -31,7 +31,7 @@ from statecore.runtime.state_runs.state_queue import taken
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``plan``."""
+    """Add the command-line options of ``statecore plan``."""
     parser.add_argument("sls", nargs="*", metavar="SLS", help="SLS to plan (default: those that the top file assigns)")
     parser.add_argument(
         "--grains", default="", metavar="FILE", help="file of grains, YAML or JSON (default: the grains of this host)"
@@ -44,7 +44,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(given: argparse.Namespace) -> tuple[int, str]:
-    """Return (exit code, output) of ``plan``. Raise CommandFault or SlsError."""
+    """Run ``statecore plan`` and return (exit code, output). Raise CommandFault for unusable options, SlsError."""
     options = parsed_options(given, grains=given.grains)
     slses = _split(given.sls)
     with runtime_of(options) as runtime:
@@ -76,7 +76,7 @@ def _run(options: MinionOptions, slses: Sequence[str] | None) -> dict[str, objec
 
 
 def _keep(path: Path, data: PlanFile) -> None:
-    """Write a plan file atomically, readable by its owner only. Raise CommandFault if it cannot be written."""
+
     try:
         atomic_file.write(path, f"{json.dumps(data, indent=1)}\n", 0o600)
     except OSError as error:
@@ -84,7 +84,7 @@ def _keep(path: Path, data: PlanFile) -> None:
 
 
 def _split(words: Sequence[str]) -> list[str] | None:
-    """Return the SLS references of words that may hold several, separated by commas; None if there are none."""
+
     return [each for word in words for each in word.split(",") if each] or None
 
 
@@ -92,7 +92,7 @@ def _split(words: Sequence[str]) -> list[str] | None:
 
 
 def configure_apply(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``apply``."""
+    """Add the command-line options of ``statecore apply``."""
     parser.add_argument(
         "what", nargs="*", metavar="PLANFILE|SLS", help="a plan file written by plan --out-file, or SLS to apply"
     )
@@ -111,7 +111,9 @@ def configure_apply(parser: argparse.ArgumentParser) -> None:
 
 
 def run_apply(given: argparse.Namespace) -> tuple[int, str]:
-    """Return (exit code, output) of ``apply``. Raise CommandFault or SlsError."""
+    """Run ``statecore apply`` and return (exit code, output). Raise CommandFault for a plan that is out of date,
+    SlsError.
+    """
     if bool(given.what) == given.highstate:
         raise CommandFault("apply takes a plan file, or SLS, or --highstate alone")
     file = _plan_file(given.what)
@@ -124,7 +126,7 @@ def run_apply(given: argparse.Namespace) -> tuple[int, str]:
 
 @contextmanager
 def _running(options: MinionOptions, given: argparse.Namespace) -> Iterator[Runtime]:
-    """Yield the runtime of an apply while no other state run of the host is in progress."""
+
     cachedir = _cache(options, given)
     with (
         job(cachedir, given.what) as jobs,

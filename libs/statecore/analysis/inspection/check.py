@@ -171,9 +171,10 @@ class _Checker:
         return declared
 
     def _forgiven(self, alone: Compilation, reached: bool) -> Compilation:
-        """Return the compilation of one SLS without faults caused by compiling the SLS alone.
+        """Return the compilation of a single SLS file without faults that only arise because the file was compiled
+        alone.
 
-        An SLS outside the top file's run gets the warning "needs-other-sls" instead of such a fault.
+        An SLS file outside the top file's run gets the warning "needs-other-sls" instead of such a fault.
         """
         faults = []
         for one in (pinpointed(each, alone.draft) for each in alone.faults):
@@ -192,7 +193,7 @@ class _Checker:
         return Compilation(alone.draft, tuple(faults))
 
     def _near(self, wanted: str) -> str:
-        """Return a hint with the most similar ID of the tree and its SLS; "" if no ID is similar."""
+
         near = close_matches(wanted, list(self._declared), n=1)
         return f"the nearest of the tree is '{near[0]}' in '{self._declared[near[0]][0]}'" if near else ""
 
@@ -278,7 +279,7 @@ def _is_top(sls: str, parts: RunParts) -> bool:
 
 
 def _raw(draft: Draft) -> Iterator[Low]:
-    """Yield low chunks made directly from the declarations, for a tree that does not compile."""
+    """Yield the low chunks of a state tree that does not compile, made directly from its state declarations."""
     for name, body in draft.high.items():
         for state, run in states(body) if isinstance(body, Mapping) else ():
             named, _, fun = str(state).partition(".")

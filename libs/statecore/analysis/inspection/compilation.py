@@ -41,7 +41,7 @@ _BY_PASS: Mapping[Pass, str] = {
 
 
 class RuledFault(NamedTuple):
-    """A compiler fault and the name of its rule."""
+    """An error of the state compiler and the name of the ``statecore check`` rule that it breaks."""
 
     rule: str
     fault: SlsFault
@@ -60,10 +60,9 @@ def compiled(
     opts: Mapping[str, object],
     reacts: Callable[[str], bool] = assume_mod_watch,
 ) -> Compilation:
-    """Compile SLS references, given as {saltenv: references}. The draft's run list is valid only if there are no
-    faults.
+    """Compile SLS files, given as {saltenv: SLS references}. The draft's run list is valid only if there are no faults.
 
-    ``reacts`` has the meaning that it has for ``compile_sls``: without it, watches are not turned into requires.
+    ``reacts(state)`` returns True if the state module has mod_watch. Without it, no watch is turned into a require.
     """
     draft = Draft(opts=opts, tree=tree, matches=matches, reacts=reacts)
     faults: list[RuledFault] = []
@@ -77,7 +76,10 @@ def compiled(
 
 
 def rule_of(fault: SlsFault, step: Pass | None = None) -> str:
-    """Return the name of the rule that a fault of the compiler breaks; ``step`` is the pass that reported the fault."""
+    """Return the name of the ``statecore check`` rule that an error of the compiler breaks.
+
+    ``step`` is the compiler pass that reported the error.
+    """
     named = next((rule for words, rule in _BY_WORDS if words.search(fault.message)), None)
     rule = named or (_BY_PASS.get(step) if step is not None else None) or "compile"
     assert rule in RULES

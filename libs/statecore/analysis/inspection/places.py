@@ -23,7 +23,7 @@ LACKING = re.compile(r"\[\w+: \((\w+): (.+?)\)\]|ID '(.+?)'")
 
 
 def fault_finding(what: RuledFault) -> Finding:
-    """Return the finding for a compiler fault."""
+    """Return the finding of ``statecore check`` for an error of the compiler."""
     fault = what.fault
     mark = fault.mark
     if mark is not None and mark.line and not mark.column:
@@ -32,7 +32,7 @@ def fault_finding(what: RuledFault) -> Finding:
 
 
 def remark_finding(remark: Remark, draft: Draft) -> Finding:
-    """Return the finding for a remark on a low chunk of ``draft``."""
+    """Return the finding of ``statecore check`` for a problem of a low chunk of ``draft``."""
     mark = place_of(draft, remark.origin, remark.keys)
     excerpt = draft.tree.excerpt(mark) if draft.tree is not None else ""
     sls = str(remark.origin.get("__sls__", ""))
@@ -40,7 +40,9 @@ def remark_finding(remark: Remark, draft: Draft) -> Finding:
 
 
 def source_line(tree: SlsTree, low: Mapping[str, object], keys: tuple[str, ...]) -> str:
-    """Return the source line of the path ``keys`` of a chunk; "" if it is not found."""
+    """Return the line of the SLS file that holds the path ``keys`` (ID, state module, argument) of a low chunk; "" if
+    unknown.
+    """
     sls, saltenv = str(low.get("__sls__", "")), str(low.get("__env__", "base"))
     mark = tree.locate(sls, saltenv, *keys)
     if mark is None or not mark.line:
@@ -50,20 +52,21 @@ def source_line(tree: SlsTree, low: Mapping[str, object], keys: tuple[str, ...])
 
 
 def keys_of(low: Mapping[str, object], *more: str) -> tuple[str, ...]:
-    """Return the path of keys of a chunk's state, extended by ``more`` keys inside the state."""
+    """Return the path of keys (ID, state module) of a low chunk in its SLS file, followed by the keys ``more``."""
     return (str(low["__id__"]), str(low["state"]), *more)
 
 
 def mark_of(draft: Draft, low: Mapping[str, object], kind: str) -> Mark | None:
-    """Return the file and line (without column) of the argument ``kind`` of a chunk; None if it is not found."""
+    """Return the file and line (without column) of a low chunk's argument ``kind``; None if it is not found."""
     mark = place_of(draft, low, keys_of(low, kind))
     return mark._replace(column=0) if mark is not None else None
 
 
 def place_of(draft: Draft, origin: Mapping[str, object], keys: tuple[str, ...]) -> Mark | None:
-    """Return the position of the path ``keys``: in the SLS that declares the ID, else in an SLS that extends it.
+    """Return the position in an SLS file of the path ``keys`` (ID, state module, argument) of a low chunk.
 
-    If neither contains the whole path, the position of the ID itself is returned.
+    It is searched in the SLS that declares the ID, else in an SLS that extends it. If neither contains the whole path,
+    the position of the ID itself is returned. None without a state tree.
     """
     tree = draft.tree
     if tree is None:
@@ -99,7 +102,9 @@ def pinpointed(what: RuledFault, draft: Draft) -> RuledFault:
 
 
 def spot_finding(spot: templates.Spot, file: str, text: str, sls: str) -> Finding:
-    """Return the finding for a problem with one word of a template. ``text`` is the template's text."""
+    """Return the finding of ``statecore check`` for a problem with one word of a template. ``text`` is the template's
+    text.
+    """
     lines = text.splitlines()
     line = lines[spot.line - 1] if 0 < spot.line <= len(lines) else ""
     found = re.search(rf"(?<![\w.]){re.escape(spot.word)}(?!\w)", line) if spot.word else None

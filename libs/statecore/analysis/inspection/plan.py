@@ -23,7 +23,7 @@ from statecore.runtime.state_runs.state_system import RunParts
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A state run that was predicted but not started."""
+    """A state run whose changes were predicted, but which was not started."""
 
     predictions: tuple[Prediction, ...]
     #: State tag -> ``file:line`` of the declaration.
@@ -32,10 +32,10 @@ class Planned:
 
 
 def run_draft(parts: RunParts, slses: Sequence[str] | None, reacts: Callable[[str], bool] = assume_mod_watch) -> Draft:
-    """Compile SLS references, or the top file's if ``slses`` is None. Raise SlsError with all faults, those of the
-    pillar included.
+    """Compile SLS files, or those of the top file if ``slses`` is None, and return the compiler's draft.
 
-    ``reacts`` has the meaning that it has for ``compile_sls``.
+    ``reacts(state)`` returns True if the state module has mod_watch. Raise SlsError with all faults, also of the
+    pillar.
     """
     matches = run_matches(parts, slses)
     compilation = compiled(parts.run.tree, matches, parts.run.opts, reacts)
@@ -62,8 +62,7 @@ def run_matches(parts: RunParts, slses: Sequence[str] | None) -> Mapping[str, Se
 
 
 def plan(parts: RunParts, slses: Sequence[str] | None) -> Planned:
-    """Return the predictions of a run of these SLS references, or of the top file's if ``slses`` is None. Raise
-    SlsError.
+    """Predict the changes of a run of these SLS files, or of the top file's if ``slses`` is None. Raise SlsError.
 
     ``parts`` must be in test mode.
     """
@@ -83,8 +82,9 @@ def report(planned: Planned) -> PlanData:
 
 
 def apply(parts: RunParts, planned: Planned) -> Running:
-    """Execute the planned low chunks without rendering again; return the running dictionary. ``parts`` is not in test
-    mode.
+    """Run the low chunks of a plan on the host without rendering again. Return the running dictionary.
+
+    ``parts`` must not be in test mode.
     """
     return engine.run(_copied(planned.graph), parts.run.ctx, parts.loader, parts.options)
 

@@ -45,7 +45,7 @@ def of_sls(parts: RunParts, sls: str, saltenv: str, *, pillar: bool) -> Iterator
 
 
 def of_others(parts: RunParts) -> Iterator[Finding]:
-    """Yield the findings in templates that are not SLS files (``.jinja``, ``.j2``, ``.jinja2``).
+    """Yield the findings of ``statecore check`` in templates that are not SLS files (``.jinja``, ``.j2``, ``.jinja2``).
 
     Undefined names are not reported there, because the importing template defines them. Unknown functions are.
     """

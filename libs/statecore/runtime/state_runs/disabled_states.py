@@ -15,12 +15,12 @@ GRAIN = "state_runs_disabled"
 
 
 def rows(grain: object) -> list[str]:
-    """Return the rows of the grain's value; [] for anything but a list."""
+    """Return the grain ``state_runs_disabled`` as a list of names and globs of disabled states; [] if it is not a list."""
     return [str(each) for each in grain] if isinstance(grain, list | tuple) else []
 
 
 def sls_refusals(disabled: Sequence[str], names: Sequence[str]) -> list[str]:
-    """Return a sentence of Salt's for each SLS file of ``names`` that a row of the grain disables."""
+    """Return a sentence of Salt's for each SLS file of ``names`` that ``state.disable`` has disabled."""
     return [sentence for name in names for row in disabled if (sentence := _sls_refusal(name, row))]
 
 
@@ -34,9 +34,9 @@ def _sls_refusal(name: str, row: str) -> str:
 
 
 def split(chunks: Sequence[Low], disabled: Sequence[str]) -> tuple[list[Low], Running]:
-    """Return (chunks that may run, returns of the chunks whose function a row disables).
+    """Separate the low chunks whose state function ``state.disable`` has disabled.
 
-    Chunks of one tag are joined. The returns are failed ones in Salt's words, without run numbers.
+    Return (chunks that may run, {tag: failed return in Salt's words} of the others). Chunks of one tag are joined.
     """
     kept: dict[str, Low] = {}
     left_out: Running = {}

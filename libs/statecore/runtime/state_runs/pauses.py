@@ -33,75 +33,88 @@ Orders = dict[str, dict[str, object]]
 
 
 def directory(cachedir: str | Path) -> Path:
-    """Return the directory of all runs' orders."""
+    """Return the directory with the files of orders (pause, resume, kill) to state runs."""
     return Path(cachedir) / "state_pause"
 
 
 def orders(place: Path, jid: str) -> Orders:
-    """Return the orders to a run; {} if there are none. Raises CommandError for a damaged file."""
+    """Return the orders (pause, kill) to the state run ``jid`` by state ID; {} without any.
+
+    Raises CommandError for a damaged file.
+    """
     found = data_files.load(place / jid)
     return found if isinstance(found, dict) else {}
 
 
 def give(place: Path, jid: str, given: Orders) -> None:
-    """Replace all orders to a run. Raises CommandError if they cannot be written."""
+    """Store the orders (pause, kill) to the state run ``jid`` in place of earlier ones.
+
+    Raises CommandError if the file cannot be written.
+    """
     data_files.store(place / jid, given)
 
 
 class OrderBook(Protocol):
-    """Storage of the orders to one run."""
+    """Storage of the orders (pause, kill) to one state run."""
 
     def read(self) -> Orders:
-        """Return the current orders. Raises CommandError if they cannot be read."""
+        """Return the current orders to the state run by state ID. Raises CommandError if they cannot be read."""
         ...
 
     def close(self) -> None:
-        """Remove the orders, when the run has ended."""
+        """Delete the orders. Called when the state run has ended."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class FileOrders:
-    """Orders in a file of the minion."""
+    """Orders (pause, kill) to a state run of this minion, stored in a file."""
 
     file: Path
 
     def read(self) -> Orders:
-        """Return the current orders; {} without a file. Raises CommandError for a damaged file."""
+        """Return the current orders to the state run; {} without a file. Raises CommandError for a damaged file."""
         # Called before each state: os.access is several times quicker than Path for a missing file.
         return orders(self.file.parent, self.file.name) if os.access(self.file, os.F_OK) else {}
 
     def close(self) -> None:
-        """Remove the file."""
+        """Delete the file with the orders. Called when the state run has ended."""
         with contextlib.suppress(OSError):
             self.file.unlink()
 
 
 @dataclass(frozen=True, slots=True)
 class MasterOrders:
-    """Orders to an orchestration, kept by the master."""
+    """Orders (pause, kill) to an orchestration, stored by the master."""
 
     master: Master
 
     def read(self) -> Orders:
-        """Ask the master for the orders. Raises CommandError if it does not answer."""
+        """Ask the master for the current orders to the orchestration. Raises CommandError if the master does not
+        answer.
+        """
         return self.master.orders()
 
     def close(self) -> None:
-        """Tell the master to remove the orders."""
+        """Make the master delete the orders. Called when the orchestration has ended."""
         self.master.end_orders()
 
 
 @dataclass(slots=True)
 class Gate:
-    """Check before each state of a run. ``wait`` sleeps for seconds; ``clock`` returns seconds."""
+    """Pauses or ends a state run before a state, as ``state.pause`` and ``state.soft_kill`` order.
+
+    ``wait`` sleeps for seconds; ``clock`` returns seconds.
+    """
 
     book: OrderBook
     wait: Callable[[float], None] = time.sleep
     clock: Callable[[], float] = time.monotonic
 
     def may_go_on(self, low: Mapping[str, object]) -> bool:
-        """Wait while an order pauses the run before this state. Return False if an order ends the run here, else True."""
+        """Block while an order pauses the state run before this state. Return False if an order ends the run here, else
+        True.
+        """
         started = self.clock()
         logged = False
         while (order := self._order(str(low["__id__"]))) is not None:
@@ -117,7 +130,7 @@ class Gate:
         return True
 
     def end(self) -> None:
-        """Remove the run's orders, when the run has ended."""
+        """Delete the orders to the state run, which has ended."""
         self.book.close()
 
     def _order(self, state_id: str) -> dict[str, object] | None:

@@ -32,14 +32,17 @@ def pillar_errors(run: RunContext, options: Mapping[str, object]) -> list[str]:
 
 
 def nothing(ctx: Context, comment: str) -> Running:
-    """Return the failed running dictionary of a highstate without states, with this comment. Sets the exit code."""
+    """Return Salt's running dictionary for a highstate without states: one failed entry with this comment.
+
+    Sets the exit code of the job.
+    """
     ctx.scratch["retcode"] = STATE_FAILED
     entry = {"result": False, "comment": comment, "name": "No States", "changes": {}, "__run_num__": 0}
     return {_NO_STATES: entry}
 
 
 def must_have(state_id: str, compiled: Compiled, ctx: Context) -> None:
-    """Raise InvocationError unless a chunk has this ID."""
+    """Raise InvocationError unless the compiled run has a state with this ID (``state.sls_id``)."""
     known = {str(low["__id__"]) for low in compiled.chunks}
     if state_id not in known:
         files = ",".join(dict.fromkeys(str(low["__sls__"]) for low in compiled.chunks))
@@ -95,9 +98,7 @@ _NOT_HERE = ("include", "exclude", "extend", "extends")
 
 
 def faults(data: Mapping[object, object]) -> list[str]:
-    """Return the faults of the data that a template of ``state.template_str`` rendered to, in Salt's words; [] without
-    faults.
-    """
+    """Return Salt's error texts for the data of ``state.template_str``, [] if the data are well-formed high data."""
     for word in _NOT_HERE:
         if word in data:
             return [f"The '{word}' declaration found on '{NAME}' is invalid when rendering single templates"]
@@ -123,5 +124,5 @@ def _of_id(name: object, body: object) -> Iterator[str]:
 
 
 def high_of(data: Mapping[object, object]) -> High:
-    """Return the high data of rendered data. The compiler expands short declarations."""
+    """Return the data that a template rendered to as high data for the compiler."""
     return {str(name): dict(body) if isinstance(body, Mapping) else body for name, body in data.items()}

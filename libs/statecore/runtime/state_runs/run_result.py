@@ -46,7 +46,7 @@ def _named(name: str) -> _Named:
 
 
 def _stand_ins(high: High) -> dict[_Named, set[_Named]]:
-    """Map of a state to the states that make up for it if it fails."""
+    """Map of a state (ID, module) to the states with ``onfail`` that make up for its failure."""
     found: dict[_Named, set[_Named]] = {}
     for state_id, body in high.items():
         for module, run in body.items() if isinstance(body, Mapping) else ():
@@ -58,7 +58,7 @@ def _stand_ins(high: High) -> dict[_Named, set[_Named]]:
 
 
 def _failings(run: list[object]) -> Iterator[_Named]:
-    """Yield the states whose failure a state makes up for, from the state's arguments."""
+
     arguments = [item for item in run if isinstance(item, Mapping)]
     if not any(item.get("onfail_stop", True) is False for item in arguments):
         return

@@ -27,7 +27,7 @@ _OVER = frozenset("ZX")
 
 
 class ProcDirectory:
-    """Directory of proc files. Implements the port ``Jobs``."""
+    """The jobs that run on this minion, as files ``<cachedir>/proc/<jid>``. Implements the port ``Jobs``."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -35,9 +35,10 @@ class ProcDirectory:
 
     @contextlib.contextmanager
     def record(self, load: Mapping[str, object]) -> Iterator[None]:
-        """Keep a proc file for the job of this process while the block runs.
+        """List the job of this process among the running jobs while the block runs, by a file
+        ``<cachedir>/proc/<jid>``.
 
-        If it cannot be written, a warning is logged.
+        If the file cannot be written, a warning is logged.
         """
         path = self._directory / str(load["jid"])
         own = {"pid": os.getpid(), _BORN: birth(os.getpid())}

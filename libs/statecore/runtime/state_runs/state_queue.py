@@ -33,7 +33,7 @@ _REFUSED = 1
 
 
 class QueueEntry(NamedTuple):
-    """One run in the queue: content of its file."""
+    """One state run in the minion's queue: its JID, process, function, and whether it waits."""
 
     jid: str
     pid: int
@@ -41,7 +41,7 @@ class QueueEntry(NamedTuple):
     waits: bool = False
 
     def sentence(self) -> str:
-        """Return Salt's sentence about the run."""
+        """Return Salt's sentence about a state run that is in progress: "The function ... is running as PID ..."."""
         return (
             f'The function "{self.fun}" is running as PID {self.pid} and was started at {_started(self.jid)}'
             f" with jid {self.jid}"
@@ -49,7 +49,7 @@ class QueueEntry(NamedTuple):
 
 
 class Turn(Enum):
-    """Decision about a new run: start, wait or refuse."""
+    """Decision about a new state run while others are in progress: start, wait or refuse."""
 
     GO = auto()
     WAIT = auto()
@@ -57,7 +57,7 @@ class Turn(Enum):
 
 
 def judge(others: Sequence[QueueEntry], jid: str, queue: bool | int, *, waiting: bool = False) -> Turn:
-    """Decide about a run with this JID, given the other runs of the minion.
+    """Decide if a new state run may start, must wait or is refused, given the minion's other state runs.
 
     ``queue`` False refuses the run if there is any other run. True lets it wait for runs with an earlier JID. A number
     lets it wait if fewer than so many runs are before it (0: no limit). ``waiting``: the run already waits, so it is
@@ -77,7 +77,7 @@ def _ahead(others: Sequence[QueueEntry], jid: str) -> list[QueueEntry]:
 
 
 def queue_of(ctx: Context, queue: object) -> bool | int:
-    """Return the argument ``queue``, or the option ``state_queue`` if it is None.
+    """Return the argument ``queue`` of ``state.apply``, or the option ``state_queue`` if the argument is None.
 
     Raises InvocationError for anything but True, False, or a number of at least 0.
     """
@@ -91,7 +91,7 @@ def queue_of(ctx: Context, queue: object) -> bool | int:
 
 @contextlib.contextmanager
 def taken(ctx: Context, queue: object = None, concurrent: object = False) -> Iterator[list[str]]:
-    """Hold the queue's first place while the block runs; wait for it if ``queue`` says so.
+    """Run the block as the minion's only state run; wait for other state runs first if ``queue`` says so.
 
     Yield [] when the run may start, else Salt's sentence about each run before it. ``concurrent`` starts at once, but
     other runs see it. A state run inside a state run counts as part of it.
@@ -127,7 +127,7 @@ def taken(ctx: Context, queue: object = None, concurrent: object = False) -> Ite
 
 
 def others(ctx: Context) -> list[QueueEntry]:
-    """List of the minion's other state runs, running or waiting, by JID."""
+    """List of the minion's other state runs, running or waiting, in order of their JIDs."""
     return _QueueFiles.of(ctx).others()
 
 
@@ -152,7 +152,7 @@ class _QueueFiles:
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
-        """Hold the lock of the queue while the block runs."""
+
         with contextlib.ExitStack() as stack:
             if self.directory is not None and self.jid:
                 with contextlib.suppress(OSError):
@@ -162,7 +162,7 @@ class _QueueFiles:
             yield
 
     def others(self) -> list[QueueEntry]:
-        """List of the entries of running processes, without this process's own."""
+
         entries = {path: _read(path) for path in sorted(self.directory.glob("[0-9]*"))} if self.directory else {}
         # Ask after reading the files: a job is listed as running until its process has ended.
         living = (

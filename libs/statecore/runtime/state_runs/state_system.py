@@ -42,7 +42,9 @@ log = logging.getLogger(__name__)
 
 
 class RunParts(NamedTuple):
-    """Parts of a state run that has not begun, for ``statecore.analysis``: check, plan, explain, graph."""
+    """A state run that has not started: its context, loader and options, for the analysis commands (check, plan,
+    explain).
+    """
 
     run: RunContext
     loader: Loader
@@ -54,10 +56,10 @@ class RunParts(NamedTuple):
 
 
 class StateRuns(StateSystem):
-    """Verbs of the ``state`` module. Stateless: each call builds the context of its run."""
+    """The functions of the execution module ``state``: compile and run states, or show what would run."""
 
     def __init__(self, contexts: Contexts) -> None:
-        """Take the builder of each run's context."""
+        """Take the Contexts of the minion whose states run."""
         self._contexts = contexts
         self._loader = contexts.loader
 
@@ -153,7 +155,9 @@ class StateRuns(StateSystem):
         return compiled if isinstance(compiled, list) else compiled.high
 
     def show_low(self, mods: Sequence[str] | None, options: Mapping[str, object]) -> list[Low] | list[str]:
-        """Return the low chunks in run order, or the list of errors as texts."""
+        """Return the low chunks of the top file (``mods`` None) or of SLS references in run order, or the list of error
+        texts.
+        """
         compiled = self._shown(mods, options, lambda run, matches: self._switched(run, self._compiled(run, matches))[0])
         return compiled if isinstance(compiled, list) else list(compiled.chunks)
 
@@ -168,11 +172,11 @@ class StateRuns(StateSystem):
             return error.lines()
 
     def clear_cache(self) -> list[str]:
-        """Remove the cached high data and return the file names. Raises CommandError if a file cannot be removed."""
+        """Delete the files of cached high data and return their names. Raises CommandError if a file cannot be deleted."""
         return HighCache(str(self._contexts.run_context({}).opts.get("cachedir") or "")).clear()
 
     def run_parts(self, options: Mapping[str, object]) -> RunParts:
-        """Return the parts of a run with these options. Compiles pillar; renders and runs nothing."""
+        """Compile the pillar and return the parts of a state run with these options. Nothing is rendered or run."""
         run = self._contexts.run_context(options)
         return RunParts(
             run,
@@ -223,7 +227,10 @@ class StateRuns(StateSystem):
     def _apply(
         self, run: RunContext, matches: Mapping[str, Sequence[str]], options: Mapping[str, object], *, empty: str = ""
     ) -> Running | list[str]:
-        """Compile and run these SLS references. ``empty`` is the error when they hold no ID; "" allows that."""
+        """Compile and run SLS files; return the running dictionary or the list of errors.
+
+        ``empty`` is the error if the SLS files hold no ID; "" allows that.
+        """
         if errors := pillar_errors(run, options):
             return errors
         run = self._fetch_modules(run, list(matches), options)
@@ -261,7 +268,9 @@ class StateRuns(StateSystem):
         return running
 
     def _switched(self, run: RunContext, compiled: Compiled) -> tuple[Compiled, Running]:
-        """Return the compiled run without disabled state functions, and the failed entries of the disabled ones."""
+        """Return the compiled run without the states that ``state.disable`` disabled, and the failed entries of those
+        states.
+        """
         switched_off = disabled_states.rows(run.ctx.grains.get(disabled_states.GRAIN))
         if not switched_off or compiled.faults:
             return compiled, {}
@@ -334,7 +343,7 @@ def _gathered(run: RunContext, matches: Mapping[str, Sequence[str]]) -> Compiled
 
 
 def _verified(run: RunContext, matches: Mapping[str, Sequence[str]]) -> Compiled:
-    """Return the gathered high data with faults of its shape added."""
+
     compiled = _gathered(run, matches)
     high = {name: body for name, body in compiled.high.items() if name not in ("__extend__", "__exclude__")}
     checked = shape.check(Draft(opts=run.opts, tree=run.tree, high=high))
@@ -342,7 +351,7 @@ def _verified(run: RunContext, matches: Mapping[str, Sequence[str]]) -> Compiled
 
 
 def _allowed(matches: Mapping[str, Sequence[str]], options: Mapping[str, object]) -> dict[str, list[str]]:
-    """Return the matches that the argument ``whitelist`` names; all without a whitelist."""
+    """Return {saltenv: SLS references} limited to those that the argument ``whitelist`` names; all without a whitelist."""
     whitelist = options.get("whitelist")
     if not whitelist:
         return {env: list(refs) for env, refs in matches.items()}
@@ -362,7 +371,7 @@ def _cache_name(options: Mapping[str, object]) -> str:
 
 
 def _gate(run: RunContext, jid: str) -> pauses.Gate | None:
-    """Return the pause check of this run; None if nothing could give orders to it."""
+
     if run.ctx.master is not None:
         return pauses.Gate(pauses.MasterOrders(run.ctx.master))
     cachedir = run.opts.get("cachedir")
@@ -409,7 +418,7 @@ class HighCache:
         self._directory = Path(cachedir) if cachedir else None
 
     def load(self, name: str) -> High | None:
-        """Return the high data stored under the name; None if there is none.
+        """Return the cached high data of an earlier state run; None if there is none under this name.
 
         Raises CommandError for a damaged file, InvocationError for a malformed name.
         """
@@ -417,7 +426,10 @@ class HighCache:
         return found if isinstance(found, dict) else None
 
     def store(self, name: str, high: Mapping[str, object]) -> None:
-        """Store high data under the name. A write error is only logged. Raises InvocationError for a malformed name."""
+        """Cache the high data of a state run under this name. A write error is only logged.
+
+        Raises InvocationError for a malformed name.
+        """
         if self._directory is None:
             return
         place = self._place(self._directory, name)
@@ -427,7 +439,7 @@ class HighCache:
             log.info("The high data of this run is not cached: %s", error)
 
     def clear(self) -> list[str]:
-        """Remove all files and return their names. Raises CommandError if a file cannot be removed."""
+        """Delete all cached high data and return the file names. Raises CommandError if a file cannot be deleted."""
         if self._directory is None:
             return []
         return [place.name for place in sorted(self._directory.glob(f"*{_SUFFIX}")) if data_files.remove(place)]
