@@ -73,8 +73,7 @@ class Cache:
         return self._pillars.all()
 
     def keep_pillar(self, minion: str, environments: str, sealed: bytes, seconds: int) -> None:
-        """Store encrypted pillar in ``pillar_cache``. All entries of a minion expire ``seconds`` after the first one.
-        """
+        """Store encrypted pillar in ``pillar_cache``. All entries of a minion expire ``seconds`` after the first one."""
         with self._client.calling():
             self._keep_pillar(keys=[keys.pillar_cache(minion)], args=[environments, sealed, seconds])
 

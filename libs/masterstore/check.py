@@ -231,9 +231,9 @@ class Check:
     def _job(self, name: str) -> Iterator[Finding]:
         jid = name.removeprefix(keys.JOB)
         for field in ("created", "expected", "answered", "returned", "failed", "bytes"):
-            said = self._client.call("hget", name, field)
-            if said is not None and not text(said).lstrip("-").isdecimal():
-                yield self._bad_field(name, field, f"{text(said)!r} is no number")
+            number = self._client.call("hget", name, field)
+            if number is not None and not text(number).lstrip("-").isdecimal():
+                yield self._bad_field(name, field, f"{text(number)!r} is no number")
                 return
         if not self._client.call("hexists", name, "bytes") and self._client.call("exists", keys.load(jid)):
             runs = self._client.call("zscore", keys.RUNNERS, jid) is not None
@@ -272,14 +272,18 @@ class Check:
 
     def _schema(self, name: str) -> Iterator[Finding]:
         try:
-            said = self._schema_version.version()
+            version = self._schema_version.version()
         except StoreCorrupt as error:
             yield Finding(name, error.why, "removed", lambda: self._client.call("delete", name))
             return
-        if said is not None and said > keys.SCHEMA_VERSION:
-            yield Finding(name, f"schema {said}, and this version knows {keys.SCHEMA_VERSION}: use the newer version")
-        elif said is not None and said < keys.SCHEMA_VERSION:
-            yield Finding(name, f"schema {said}, not {keys.SCHEMA_VERSION}: `saltern store migrate` brings jobs over")
+        if version is not None and version > keys.SCHEMA_VERSION:
+            yield Finding(
+                name, f"schema {version}, and this version knows {keys.SCHEMA_VERSION}: use the newer version"
+            )
+        elif version is not None and version < keys.SCHEMA_VERSION:
+            yield Finding(
+                name, f"schema {version}, not {keys.SCHEMA_VERSION}: `saltern store migrate` brings jobs over"
+            )
 
     def _brought_over(self, jid: str) -> bool:
         with self._client.calling() as server:

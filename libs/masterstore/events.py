@@ -169,8 +169,7 @@ def _globs(wanted_entry: bytes) -> list[str]:
 
 
 def read_stream(client: Client, after: str, block_ms: int, count: int) -> list[KeptEvent]:
-    """Return kept events after a stream id, at most ``count``; wait up to ``block_ms`` milliseconds for the first one.
-    """
+    """Return kept events after a stream id, at most ``count``; wait up to ``block_ms`` milliseconds for the first one."""
     deadline = time.monotonic() + block_ms / 1000
     # Never longer at a time than half of what a connection waits for an answer: that would look like a dead Redis.
     longest = max(1, int(client.timeout * 500))

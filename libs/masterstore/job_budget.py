@@ -130,8 +130,8 @@ class JobBudget:
 
 def _whole(value: object) -> int:
 
-    said = text(value) if isinstance(value, bytes | str) else ""
-    return int(said) if said.isdecimal() else 0
+    digits = text(value) if isinstance(value, bytes | str) else ""
+    return int(digits) if digits.isdecimal() else 0
 
 
 def _indexes(fun: str, user: str, tgt: str) -> Sequence[str]:

@@ -52,8 +52,7 @@ def is_glob(name: str) -> bool:
 
 
 def load_matches(load: Mapping[str, object], wanted: JobFilter) -> bool:
-    """Return True if a job's load matches the filter's globs of users and targets. Other fields are checked by indexes.
-    """
+    """Return True if a job's load matches the filter's globs of users and targets. Other fields are checked by indexes."""
     return _matches(load.get("user"), wanted.users) and _matches(load.get("tgt"), wanted.targets)
 
 

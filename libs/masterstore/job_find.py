@@ -95,7 +95,7 @@ class JobFinder:
         lead, others = self._smallest_first(server, fields, low, high)
         # Where several fields must hold, many of those that one has are not meant.
         size = min(max(wanted.limit + 1, _FEWEST) * (_GROWS**2 if others else 1), _MOST)
-        start = self._place(server, wanted.cursor)
+        start = self._cursor_position(server, wanted.cursor)
         for jids in _walk(server, lead, low, high, start, size):
             yield _of_minions(server, _held_by_all(server, jids, others), wanted.minions)
 
@@ -130,9 +130,9 @@ class JobFinder:
         counts = iter(pipe.execute())
         sizes = [sum(next(counts) for _ in names) for names in fields]
         lead = sizes.index(min(sizes))
-        return fields[lead], [names for place, names in enumerate(fields) if place != lead]
+        return fields[lead], [names for at, names in enumerate(fields) if at != lead]
 
-    def _place(self, server: redis.Redis, cursor: str) -> tuple[int, str] | None:
+    def _cursor_position(self, server: redis.Redis, cursor: str) -> tuple[int, str] | None:
 
         if not cursor:
             return None
@@ -175,7 +175,7 @@ class _Reading:
     name: str
     low: str
     high: str
-    place: tuple[int, str] | None
+    position: tuple[int, str] | None
     size: int
     #: What Redis answered last.
     rows: list[tuple[bytes, float]] = field(default_factory=list)
@@ -183,22 +183,22 @@ class _Reading:
 
     def ask(self, server: redis.Redis) -> Any:
         """Return the next rows (JID, milliseconds) of the index, or queue the query if ``server`` is a pipeline."""
-        # The place itself is read again: other jobs may have been made within its millisecond.
-        inside = self.place is not None and (self.high == "+inf" or self.place[0] < int(self.high[1:]))
-        top = str(self.place[0]) if self.place is not None and inside else self.high
+        # The position itself is read again: other jobs may have been made within its millisecond.
+        inside = self.position is not None and (self.high == "+inf" or self.position[0] < int(self.high[1:]))
+        top = str(self.position[0]) if self.position is not None and inside else self.high
         return server.zrevrangebyscore(self.name, top, self.low, start=self._skip, num=self.size, withscores=True)
 
     def entries(self) -> Iterator[tuple[int, str]]:
         """Yield (milliseconds since 1970, JID) of the index, newest first."""
         while self.rows:
             entries = [(int(score), text(jid)) for jid, score in self.rows]
-            fresh = [entry for entry in entries if self.place is None or entry < self.place]
+            fresh = [entry for entry in entries if self.position is None or entry < self.position]
             yield from fresh
             if len(entries) < self.size:
                 return
-            # Behind the last one; where all were before the place, behind them.
+            # Behind the last one; where all were before the position, behind them.
             self._skip = 0 if fresh else self._skip + self.size
-            self.place = fresh[-1] if fresh else self.place
+            self.position = fresh[-1] if fresh else self.position
             self.size = min(self.size * _GROWS, _MOST)
             self.rows = self.ask(self.server)
 
@@ -214,8 +214,8 @@ def _held_by_all(server: redis.Redis, jids: list[str], fields: Sequence[Sequence
     scores = dict(zip(names, pipe.execute(), strict=True))
     return [
         jid
-        for place, jid in enumerate(jids)
-        if all(any(scores[name][place] is not None for name in field) for field in fields)
+        for at, jid in enumerate(jids)
+        if all(any(scores[name][at] is not None for name in field) for field in fields)
     ]
 
 
@@ -227,7 +227,7 @@ def _of_minions(server: redis.Redis, jids: list[str], minions: Sequence[str]) ->
     for name in minions:
         pipe.zmscore(keys.index("minion", name), jids)
     scores = pipe.execute()
-    narrow = {jid for place, jid in enumerate(jids) if any(score[place] is not None for score in scores)}
+    narrow = {jid for at, jid in enumerate(jids) if any(score[at] is not None for score in scores)}
     wide = [jid for jid in jids if jid not in narrow]
     if wide:
         pipe = server.pipeline(transaction=False)

@@ -26,8 +26,8 @@ def packed(ret: Mapping[str, object], above: int) -> tuple[bytes, bytes]:
     data = values.dumps(ret).encode()
     if not 0 < above < len(data):
         return data, b""
-    said = f"{len(data)} bytes, compressed in {keys.large(str(ret.get('jid', '')))}"
-    return values.dumps({**ret, "return": said, MARK: len(data)}).encode(), zlib.compress(data, _LEVEL)
+    note = f"{len(data)} bytes, compressed in {keys.large(str(ret.get('jid', '')))}"
+    return values.dumps({**ret, "return": note, MARK: len(data)}).encode(), zlib.compress(data, _LEVEL)
 
 
 def is_large(ret: Mapping[str, object]) -> bool:

@@ -44,8 +44,7 @@ class Settled:
 
 
 class Lives:
-    """The state of each job on each minion, in Redis. All operations raise StoreUnavailable if Redis does not answer.
-    """
+    """The state of each job on each minion, in Redis. All operations raise StoreUnavailable if Redis does not answer."""
 
     def __init__(self, client: Client, records: Records = Records()) -> None:  # noqa: B008 - it never changes
         self._client = client

@@ -78,8 +78,7 @@ class _StandIn(ModuleType):
 
 
 def _complete() -> None:
-    """Import the rest of redis-py: run the ``__init__`` of its packages, and replace the placeholders in their modules.
-    """
+    """Import the rest of redis-py: run the ``__init__`` of its packages, and replace the placeholders in their modules."""
     packages = [sys.modules[name] for name in _PACKAGES]
     for package in packages:
         vars(package)["_runs"] = True

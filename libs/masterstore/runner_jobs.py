@@ -164,11 +164,11 @@ class RunnerJobs:
         """
         load = self._jobs.load(jid) or {"jid": jid}
         fun, where = str(load.get("fun", "runner.unknown")), self._jobs.meta(jid).get("where", "")
-        said = (
+        message = (
             f"The runner {fun.removeprefix('runner.')} has no result: {why}{f' ({where})' if where else ''}. What it began on"
             " minions may go on: salt-run jobs.active shows it. Run it again once you know how far it came."
         )
         names = {"fun": fun, "jid": jid, "user": load.get("user", ""), "fun_args": load.get("arg", [])}
-        result = {**names, "return": said, "success": False}
+        result = {**names, "return": message, "success": False}
         kept = {**result, "id": str(load.get("tgt", "master")), "retcode": 1}
         return result if self.end(load, kept, ttl=ttl) else None

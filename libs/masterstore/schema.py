@@ -18,21 +18,21 @@ class Schema:
 
     def version(self) -> int | None:
         """Return the version that is stored in Redis; None if there is none."""
-        said = self._client.call("get", keys.SCHEMA)
-        if said is None:
+        version = self._client.call("get", keys.SCHEMA)
+        if version is None:
             return None
         try:
-            return int(said)
+            return int(version)
         except ValueError as error:
-            raise StoreCorrupt(keys.SCHEMA, f"{text(said)!r} is no number") from error
+            raise StoreCorrupt(keys.SCHEMA, f"{text(version)!r} is no number") from error
 
     def begin(self) -> int:
         """Return the version of the data in Redis; store the current version if Redis is empty. Data without one has
         version 1.
         """
-        said = self.version()
-        if said is not None:
-            return said
+        version = self.version()
+        if version is not None:
+            return version
         if self._client.call("exists", keys.JOBS) and not self._client.call("exists", keys.JOB_BYTES):
             return 1
         self.say()

@@ -199,8 +199,8 @@ class ClientSession:
         try:
             return self.key.loads(sealed, nonce, raw=raw)
         except AuthenticationError as error:
-            said = sealed.decode(errors="replace") if len(sealed) < 200 and sealed.isascii() else ""
-            raise AuthenticationError(f"the master answered {said!r}" if said else str(error)) from error
+            answer = sealed.decode(errors="replace") if len(sealed) < 200 and sealed.isascii() else ""
+            raise AuthenticationError(f"the master answered {answer!r}" if answer else str(error)) from error
 
 
 def _version(value: object) -> int:

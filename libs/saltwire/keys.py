@@ -55,8 +55,7 @@ def clean_pem(text: str) -> str:
 
 
 def canonical_pem(text: str) -> str:
-    """Return a public key as ``PublicKey.pem`` writes it, without text around it; ``clean_pem`` of what cannot be read.
-    """
+    """Return a public key as ``PublicKey.pem`` writes it, without text around it; ``clean_pem`` of what cannot be read."""
     try:
         return PublicKey.from_pem(text).pem
     except PeerFault:

@@ -102,8 +102,7 @@ def check_values(data: bytes, most: int) -> None:
 
 
 def pack_event(tag: str, data: Mapping[str, object]) -> bytes:
-    """Return the bytes of an event: tag, two newlines, packed map. Raises OwnFault for data that is nested too deeply.
-    """
+    """Return the bytes of an event: tag, two newlines, packed map. Raises OwnFault for data that is nested too deeply."""
     return tag.encode() + _SEPARATOR + _packed(dict(data), use_bin_type=True)
 
 

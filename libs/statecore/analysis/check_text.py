@@ -19,9 +19,9 @@ def check_text(findings: Sequence[Finding], shorten: Callable[[str], str] = str)
 
 
 def _block(finding: Finding, shorten: Callable[[str], str]) -> str:
-    place = f"{finding.mark}: " if finding.mark else ""
+    location = f"{finding.mark}: " if finding.mark else ""
     first, *rest = finding.message.rstrip().split("\n")
-    lines = [f"{place}{finding.level.value}: {first} [{finding.rule}]", *(f"    {line.strip()}" for line in rest)]
+    lines = [f"{location}{finding.level.value}: {first} [{finding.rule}]", *(f"    {line.strip()}" for line in rest)]
     if finding.hint:
         lines.append(f"    {finding.hint}")
     if finding.runs:
@@ -78,11 +78,11 @@ def _result(finding: Finding, index: int, uri: Callable[[str], str]) -> dict[str
         "message": {"text": text},
     }
     if finding.mark is not None:
-        place: dict[str, object] = {"artifactLocation": {"uri": uri(finding.mark.file)}}
+        location: dict[str, object] = {"artifactLocation": {"uri": uri(finding.mark.file)}}
         if finding.mark.line:
             region = {"startLine": finding.mark.line, "startColumn": finding.mark.column}
-            place["region"] = {key: value for key, value in region.items() if value}
-        result["locations"] = [{"physicalLocation": place}]
+            location["region"] = {key: value for key, value in region.items() if value}
+        result["locations"] = [{"physicalLocation": location}]
     if finding.runs:
         result["properties"] = {"runs": list(finding.runs)}
     return result

@@ -59,8 +59,8 @@ def diagram(graph: Graph, at: Callable[[Low], str]) -> Diagram:
     ``at(low)`` returns the ``file:line`` where a low chunk is declared.
     """
     order = [node.position for node in graph.order if not node.check]
-    number = {position: place for place, position in enumerate(order, 1)}
-    boxes = [_box(place, graph.chunks[position], at) for position, place in number.items()]
+    number = {position: count for count, position in enumerate(order, 1)}
+    boxes = [_box(count, graph.chunks[position], at) for position, count in number.items()]
     shared = Counter((box.id, box.function) for box in boxes)
     boxes = [box._replace(label=box.name if shared[box.id, box.function] > 1 else box.id) for box in boxes]
     arrows = dict.fromkeys(each for position in order for each in _arrows(graph, position, number))

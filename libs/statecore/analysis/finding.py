@@ -46,10 +46,10 @@ class Finding:
         """Return the finding as a map for JSON, without empty fields. ``line`` and ``column`` count from 1; 0 means
         unknown.
         """
-        place = {"file": self.mark.file, "line": self.mark.line, "column": self.mark.column} if self.mark else {}
+        position = {"file": self.mark.file, "line": self.mark.line, "column": self.mark.column} if self.mark else {}
         details = {"sls": self.sls, "id": self.id, "hint": self.hint, "excerpt": self.excerpt, "runs": list(self.runs)}
         head = {"level": self.level.value, "rule": self.rule, "message": self.message}
-        return head | place | {key: value for key, value in details.items() if value}
+        return head | position | {key: value for key, value in details.items() if value}
 
 
 def merged(runs: Mapping[str, Sequence[Finding]]) -> list[Finding]:

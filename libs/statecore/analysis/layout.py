@@ -148,14 +148,14 @@ def _chain(edge: tuple[int, int], layer: Mapping[int, int]) -> list[_Cell]:
 
 def _order(rows: list[list[_Cell]], above: Mapping[_Cell, list[_Cell]], below: Mapping[_Cell, list[_Cell]]) -> None:
     """Sort each row by the mean position of its neighbours, alternately downwards and upwards."""
-    place = {cell: float(at) for row in rows for at, cell in enumerate(row)}
-    for turn in range(_ROUNDS):
-        down = turn % 2 == 0
+    index_of = {cell: float(at) for row in rows for at, cell in enumerate(row)}
+    for sweep in range(_ROUNDS):
+        down = sweep % 2 == 0
         neighbours = above if down else below
         for row in rows if down else reversed(rows):
-            wish = {cell: _mean([place[one] for one in neighbours[cell]], place[cell]) for cell in row}
-            row.sort(key=wish.__getitem__)
-            place |= {cell: float(at) for at, cell in enumerate(row)}
+            preferred = {cell: _mean([index_of[one] for one in neighbours[cell]], index_of[cell]) for cell in row}
+            row.sort(key=preferred.__getitem__)
+            index_of |= {cell: float(at) for at, cell in enumerate(row)}
 
 
 def _spread(
@@ -173,25 +173,25 @@ def _spread(
         for cell in row:
             x[cell] = at + size[cell] / 2
             at += size[cell] + _BESIDE
-    for turn in range(_ROUNDS):
-        down = turn % 2 == 0
+    for sweep in range(_ROUNDS):
+        down = sweep % 2 == 0
         for row in rows if down else reversed(rows):
-            wish = {cell: _mean([x[one] for one in (above if down else below)[cell]], x[cell]) for cell in row}
-            fromleft = _pushed(row, wish, size, 1)
-            fromright = _pushed(row[::-1], wish, size, -1)
+            preferred = {cell: _mean([x[one] for one in (above if down else below)[cell]], x[cell]) for cell in row}
+            fromleft = _pushed(row, preferred, size, 1)
+            fromright = _pushed(row[::-1], preferred, size, -1)
             x |= {cell: (fromleft[cell] + fromright[cell]) / 2 for cell in row}
     left = min(x[cell] - size[cell] / 2 for row in rows for cell in row)
     return {cell: at - left for cell, at in x.items()}
 
 
 def _pushed(
-    row: Sequence[_Cell], wish: Mapping[_Cell, float], size: Mapping[_Cell, float], way: int
+    row: Sequence[_Cell], preferred: Mapping[_Cell, float], size: Mapping[_Cell, float], way: int
 ) -> dict[_Cell, float]:
 
     placed: dict[_Cell, float] = {}
     edge: float | None = None
     for cell in row:
-        at = wish[cell]
+        at = preferred[cell]
         if edge is not None:
             nearest = edge + way * (_BESIDE + size[cell] / 2)
             at = max(at, nearest) if way > 0 else min(at, nearest)

@@ -148,7 +148,7 @@ def drift(planned: PlanData, now: PlanData) -> list[str]:
     return found
 
 
-def _state(each: Prediction, place: str) -> PlannedState:
+def _state(each: Prediction, declared_at: str) -> PlannedState:
     low = each.low
     return {
         "tag": each.tag,
@@ -157,7 +157,7 @@ def _state(each: Prediction, place: str) -> PlannedState:
         "function": f"{low['state']}.{low['fun']}",
         "name": str(low["name"]),
         "sls": str(low.get("__sls__", "")),
-        "at": place,
+        "at": declared_at,
         "comment": each.comment,
         "changes": json.loads(_canonical(each.changes)),
         "steps": list(each.steps),

@@ -123,12 +123,12 @@ def rings(graph: Graph) -> list[list[Link]]:
     return list(found.values())
 
 
-def ring_text(ring: Sequence[Link], place: Callable[[Low, str], str]) -> str:
+def ring_text(ring: Sequence[Link], position_of: Callable[[Low, str], str]) -> str:
     """Return a cycle as text: ``file:line (ID: requisite) -> ... -> file:line``, from its first state back to the same
     state.
     """
-    stops = [f"{place(one.by, one.kind)} ({one.low['__id__']}: {_reason(one)})" for one in ring]
-    return " -> ".join([*stops, place(ring[0].by, ring[0].kind)])
+    stops = [f"{position_of(one.by, one.kind)} ({one.low['__id__']}: {_reason(one)})" for one in ring]
+    return " -> ".join([*stops, position_of(ring[0].by, ring[0].kind)])
 
 
 def _reason(one: Link) -> str:

@@ -37,23 +37,23 @@ def expand(draft: Draft) -> Draft:
 
 
 def _expanded(
-    draft: Draft, place: tuple[str, ...], body: Mapping[str, object], faults: list[SlsFault]
+    draft: Draft, keys: tuple[str, ...], body: Mapping[str, object], faults: list[SlsFault]
 ) -> dict[str, object]:
     """Return the map of one ID with its short declarations expanded.
 
-    ``place`` is (ID,), or ("extend", ID). In an extend the same state module may occur twice.
+    ``keys`` is (ID,), or ("extend", ID). In an extend the same state module may occur twice.
     """
-    name, extending = place[-1], len(place) > 1
+    name, extending = keys[-1], len(keys) > 1
     plain: dict[str, object] = {}
     dotted: dict[str, object] = {}
     for key, run in body.items():
         if not isinstance(key, str):
             text = f"State '{key}' of ID '{name}' in SLS '{body.get('__sls__')}' is not formed as a string, but is type"
-            faults.append(draft.fault(f"{text} {type(key).__name__}.", body, *place, key))
+            faults.append(draft.fault(f"{text} {type(key).__name__}.", body, *keys, key))
             continue
         if extending and not key.startswith("_") and not isinstance(run, list):
             text = f"State '{name}' in SLS '{body.get('__sls__')}' is not formed as a list"
-            faults.append(draft.fault(text, body, *place, key))
+            faults.append(draft.fault(text, body, *keys, key))
             continue
         if key.startswith("_") or "." not in key or not isinstance(run, list):
             plain[key] = run
@@ -67,7 +67,7 @@ def _expanded(
         dotted[state] = [*run, fun]
     whole = plain | dotted
     if extending and not any(states(whole)) and len(whole) == len(body):
-        faults.append(draft.fault(f"Extension '{name}' in SLS '{body.get('__sls__')}' has no state", body, *place))
+        faults.append(draft.fault(f"Extension '{name}' in SLS '{body.get('__sls__')}' has no state", body, *keys))
     return whole
 
 

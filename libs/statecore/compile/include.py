@@ -74,20 +74,20 @@ class _Gathering:
         self.parts.append(Part(rendered, included_from, begun))
 
     def _follow(self, entry: object, rendered: RenderedSls, included_from: tuple[str, ...]) -> None:
-        # ``place``: the text of the entry in the file, for the fault's line.
-        saltenv, wanted, place = rendered.saltenv, entry, str(entry)
+        # ``written``: the text of the entry in the file, for the fault's line.
+        saltenv, wanted, written = rendered.saltenv, entry, str(entry)
         if isinstance(entry, Mapping) and len(entry) == 1:
             saltenv, wanted = next((str(key), value) for key, value in entry.items())
-            place = saltenv
+            written = saltenv
         if not isinstance(wanted, str):
             text = f"An include of SLS '{rendered.sls}' is not an SLS or one environment: SLS"
-            self._fault(text, rendered, place, hint=f"it is {entry!r}")
+            self._fault(text, rendered, written, hint=f"it is {entry!r}")
             return
-        absolute = self._absolute(wanted, rendered, place)
+        absolute = self._absolute(wanted, rendered, written)
         if absolute is None:
             return
         if saltenv == _ANY_ENVIRONMENT:
-            saltenv = self._having(absolute, rendered, place) or ""
+            saltenv = self._having(absolute, rendered, written) or ""
             if not saltenv:
                 return
         elif saltenv not in self.tree.files.envs():
@@ -95,7 +95,7 @@ class _Gathering:
                 f"Nonexistent saltenv '{saltenv}' found in include of '{absolute}'"
                 f" within SLS '{rendered.saltenv}:{rendered.sls}'"
             )
-            self._fault(text, rendered, place)
+            self._fault(text, rendered, written)
             return
         found = self.tree.find(absolute, saltenv)
         if not found:
@@ -103,11 +103,11 @@ class _Gathering:
                 f"Specified SLS {absolute} in saltenv {saltenv} is not available on the salt master or"
                 " through a configured fileserver"
             )
-            self._fault(text, rendered, place, hint=self.tree.hint(absolute, saltenv))
+            self._fault(text, rendered, written, hint=self.tree.hint(absolute, saltenv))
         for sls in found:
             self.take(sls, saltenv, included_from)
 
-    def _absolute(self, wanted: str, rendered: RenderedSls, place: str) -> str | None:
+    def _absolute(self, wanted: str, rendered: RenderedSls, written: str) -> str | None:
         """Return the full reference of an included SLS such as ``..common``; each leading dot goes up one level.
 
         None, and a fault, if it has more dots than the including SLS has levels.
@@ -124,11 +124,11 @@ class _Gathering:
                 f"Attempted relative include of '{wanted}' within SLS '{rendered.saltenv}:{rendered.sls}'"
                 " goes beyond top level package"
             )
-            self._fault(text, rendered, place)
+            self._fault(text, rendered, written)
             return None
         return ".".join([*levels[: -len(dots)], rest])
 
-    def _having(self, wanted: str, rendered: RenderedSls, place: str) -> str | None:
+    def _having(self, wanted: str, rendered: RenderedSls, written: str) -> str | None:
 
         having = [env for env in self.draft.matches if self.tree.find(wanted, env)]
         if len(having) == 1 or rendered.saltenv in having:
@@ -141,7 +141,7 @@ class _Gathering:
             else f"Unknown include: Specified SLS {_ANY_ENVIRONMENT}: {wanted} is not available on the salt master"
             f" in saltenv(s): {envs}"
         )
-        self._fault(text, rendered, place)
+        self._fault(text, rendered, written)
         return None
 
     def _fault(self, text: str, rendered: RenderedSls, *wanted: str, hint: str = "") -> None:

@@ -166,8 +166,8 @@ class _Orders:
         if position not in self._settled:
             self._settled.add(position)
             number = self._number(low)
-            if place := low.pop("name_order", 0):
-                number += place / 10000.0
+            if number_in_names := low.pop("name_order", 0):
+                number += number_in_names / 10000.0
             low["order"] = number + self._cap + _BEYOND if number < 0 else number
         own: float = low["order"]
         return own

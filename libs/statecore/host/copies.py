@@ -57,21 +57,21 @@ def copy(source: Path, target: Path) -> None:
     copy_attributes(source, target)
 
 
-def copy_tree(origin: Path, place: Path) -> None:
+def copy_tree(origin: Path, target: Path) -> None:
     """Copy a directory with its content. Links are copied as links; pipes and device files are created anew. Raises
     OSError.
     """
-    place.mkdir()
+    target.mkdir()
     for entry in origin.iterdir():
         mode = entry.lstat().st_mode
         if stat.S_ISDIR(mode):
-            copy_tree(entry, place / entry.name)
+            copy_tree(entry, target / entry.name)
         elif stat.S_ISREG(mode) or stat.S_ISLNK(mode):
-            copy(entry, place / entry.name)
+            copy(entry, target / entry.name)
         else:
-            with located(place / entry.name) as (name, way):
+            with located(target / entry.name) as (name, way):
                 os.mknod(name, mode, entry.lstat().st_rdev, dir_fd=way)
-    copy_attributes(origin, place)
+    copy_attributes(origin, target)
 
 
 def extended_attributes(path: str | int) -> dict[str, bytes]:

@@ -65,9 +65,9 @@ def read(host: ManagedHost, name: str) -> SecurityContext:
     return SecurityContext(*parts)
 
 
-def difference(found: SecurityContext, wish: SecurityContext) -> SecurityContext:
+def difference(found: SecurityContext, demanded: SecurityContext) -> SecurityContext:
     """Return the parts of the wanted SELinux context that differ from the current one; "" for equal parts."""
-    pairs = zip(found, wish, strict=True)
+    pairs = zip(found, demanded, strict=True)
     return SecurityContext(*(want if want != have else "" for have, want in pairs))
 
 
@@ -104,8 +104,8 @@ def change(
     for command in commands:
         done = host.run(command)
         if done.retcode:
-            said = (done.stderr or done.stdout).strip()
-            raise HostError(f"Failed to set selinux attributes of {name}: {command[0]}: {said}")
+            output = (done.stderr or done.stdout).strip()
+            raise HostError(f"Failed to set selinux attributes of {name}: {command[0]}: {output}")
     left = difference(read(host, name), todo)
     if any(left):
         words = [argument for argument, value in zip(_PARTS, left, strict=True) if value]

@@ -218,11 +218,11 @@ class Master(Protocol):
         """JID of the orchestration."""
         ...
 
-    def ask(self, job: MinionJob, told: Mapping[str, object]) -> dict[str, dict[str, object]]:
+    def ask(self, job: MinionJob, event_data: Mapping[str, object]) -> dict[str, dict[str, object]]:
         """Publish a job and wait. Return a map of minion id to ``ret``, ``retcode``, ``jid`` and ``out`` of its
         return.
 
-        A minion that did not return has the key ``failed``. ``told`` is further data of the event
+        A minion that did not return has the key ``failed``. ``event_data`` is further data of the event
         ``salt/run/<jid>/args``. Raises CommandError when the master refuses the job.
         """
         ...

@@ -64,7 +64,7 @@ class BeaconRuns:
     ctx: Context
     _known: dict[str, _Known] = field(default_factory=dict)
 
-    def turn(
+    def call_due(
         self, configured: Mapping[str, object], now: float, states_run: Callable[[], bool]
     ) -> tuple[list[dict[str, object]], list[str]]:
         """Call the beacons that are due. Return (events to fire, names of ``run_once`` beacons to disable).

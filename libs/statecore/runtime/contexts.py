@@ -33,7 +33,7 @@ from statecore.model.ports import (
 from statecore.model.values import merge
 from statecore.runtime import grains_gathering
 from statecore.runtime.masterless_ports import LocalMinion, Manager, NoEvents, NoJobs
-from statecore.runtime.ports import Control, LazyPillar, LoaderCatalog, NoTemplates, RunScratch
+from statecore.runtime.ports import LazyPillar, LoaderCatalog, NoTemplates, RefreshingMinionControl, RunScratch
 from statecore.sources.local_tree import LocalFiles
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class Contexts:
         self._make_state_system = make_state_system
         self.state_system: StateSystem = deferred(lambda: make_state_system(self))
         self._minion: MinionControl = minion if minion is not None else LocalMinion()
-        self._control = Control(self, self._minion)
+        self._control = RefreshingMinionControl(self, self._minion)
         self._events: Events = events if events is not None else NoEvents()
         self._jobs: Jobs = jobs if jobs is not None else NoJobs()
         self._master = master

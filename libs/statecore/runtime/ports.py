@@ -58,7 +58,7 @@ class LazyPillar(Mapping[str, object]):
         return len(self._source.pillar)
 
 
-class Control:
+class RefreshingMinionControl:
     """Services of the minion's main process. A refresh also drops this process's own copy of the data."""
 
     def __init__(self, source: ContextSource, minion: MinionControl) -> None:

@@ -210,8 +210,8 @@ def _cache(options: MinionOptions, given: argparse.Namespace) -> str:
     return str(Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "statecore")
 
 
-def _relative(place: str) -> str:
-    return place.removeprefix(f"{Path.cwd()}/")
+def _relative(position: str) -> str:
+    return position.removeprefix(f"{Path.cwd()}/")
 
 
 @contextmanager

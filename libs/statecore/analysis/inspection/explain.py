@@ -102,24 +102,24 @@ class _Explanation:
     def _state(self, position: int) -> ExplainedState:
         graph = self.draft.graph
         low = graph.chunks[position]
-        place = _places(graph)
+        numbers = _numbers(graph)
         state = str(low["state"])
         return {
             "function": f"{state}.{low['fun']}",
             "name": str(low["name"]),
             "at": self._declared(low),
-            "position": place[position],
-            "of": len(place),
+            "position": numbers[position],
+            "of": len(numbers),
             "order": low["order"],
-            "why": list(self._why(position, place)),
-            "requisites": list(self._requisites(position, place)),
-            "required_by": list(self._required_by(position, place)),
+            "why": list(self._why(position, numbers)),
+            "requisites": list(self._requisites(position, numbers)),
+            "required_by": list(self._required_by(position, numbers)),
             "arguments": [self._argument(low, one) for one in self._arguments(low, state)],
         }
 
     # ----------------------------------------------------------------------------------------------------------------- order
 
-    def _why(self, position: int, place: Mapping[int, int]) -> Iterator[str]:
+    def _why(self, position: int, numbers: Mapping[int, int]) -> Iterator[str]:
         """Yield sentences on the state's position: its ``order``, and the states that moved it."""
         graph = self.draft.graph
         low = graph.chunks[position]
@@ -129,19 +129,19 @@ class _Explanation:
         elif self.parts.run.opts.get("state_auto_order", True):
             yield f"its order is {low['order']}: states without one are counted as they are declared"
         alone = _by_order(graph)[position]
-        if place[position] == alone:
+        if numbers[position] == alone:
             return
         # A state runs before every state that requires it, so the lowest order of those states moves it forward
         # (docs/state-system.md#sort).
         waiting = [at for at in _below(graph, position) if graph.chunks[at]["order"] < low["order"]]
         later = [at for at in _above(graph, position) if graph.chunks[at]["order"] > low["order"]]
         would = f"(alone it would be {alone}.)"
-        if place[position] < alone and waiting:
+        if numbers[position] < alone and waiting:
             first = min(waiting, key=self._order)
-            yield f"it comes earlier {would}: {self._named(first, place)} waits for it, whose order is {self._order(first)}"
-        elif place[position] > alone and later:
+            yield f"it comes earlier {would}: {self._named(first, numbers)} waits for it, whose order is {self._order(first)}"
+        elif numbers[position] > alone and later:
             last = max(later, key=self._order)
-            yield f"it comes later {would}: it waits for {self._named(last, place)}, whose order is {self._order(last)}"
+            yield f"it comes later {would}: it waits for {self._named(last, numbers)}, whose order is {self._order(last)}"
         else:
             yield f"others were moved past it {would}"
 
@@ -151,7 +151,7 @@ class _Explanation:
 
     # ------------------------------------------------------------------------------------------------------------ requisites
 
-    def _requisites(self, position: int, place: Mapping[int, int]) -> Iterator[ExplainedRequisite]:
+    def _requisites(self, position: int, numbers: Mapping[int, int]) -> Iterator[ExplainedRequisite]:
         graph = self.draft.graph
         low = graph.chunks[position]
         origins = [one for one in self.history.wanted if one.state == low["state"]]
@@ -169,7 +169,7 @@ class _Explanation:
                 "by": self._by(known.origin) if known else "",
                 "at": self._at(known.origin) if known else self._declared(low),
                 "means": f"{row.met}: it {row.fires}; otherwise it {row.otherwise}",
-                "states": [self._other(at, place) for at in sorted(reference.targets, key=lambda at: place[at])],
+                "states": [self._other(at, numbers) for at in sorted(reference.targets, key=lambda at: numbers[at])],
             }
         for key, value in written(low.get("listen")):
             yield {
@@ -178,15 +178,15 @@ class _Explanation:
                 "by": "",
                 "at": self._place_of(low, "listen"),
                 "means": "mod_watch at the end of the run when one changed; the order is not touched",
-                "states": [self._other(at, place) for at in targets_of(graph.chunks, low, key, value)],
+                "states": [self._other(at, numbers) for at in targets_of(graph.chunks, low, key, value)],
             }
 
-    def _required_by(self, position: int, place: Mapping[int, int]) -> Iterator[DependentChunk]:
+    def _required_by(self, position: int, numbers: Mapping[int, int]) -> Iterator[DependentChunk]:
         graph = self.draft.graph
-        for other in sorted(place, key=lambda at: place[at]):
+        for other in sorted(numbers, key=lambda at: numbers[at]):
             for need in graph.check_needs[other]:
                 if position in need.targets:
-                    yield {"kind": need.kind, **self._other(other, place)}
+                    yield {"kind": need.kind, **self._other(other, numbers)}
 
     def _by(self, origin: Origin) -> str:
         if origin.how == "declared":
@@ -221,17 +221,17 @@ class _Explanation:
 
     # ---------------------------------------------------------------------------------------------------------------- places
 
-    def _other(self, position: int, place: Mapping[int, int]) -> ExplainedChunk:
+    def _other(self, position: int, numbers: Mapping[int, int]) -> ExplainedChunk:
         low = self.draft.graph.chunks[position]
         return {
             "id": str(low["__id__"]),
             "function": f"{low['state']}.{low['fun']}",
             "at": self._declared(low),
-            "position": place[position],
+            "position": numbers[position],
         }
 
-    def _named(self, position: int, place: Mapping[int, int]) -> str:
-        other = self._other(position, place)
+    def _named(self, position: int, numbers: Mapping[int, int]) -> str:
+        other = self._other(position, numbers)
         return f"{other['function']} {other['id']} ({other['at']})"
 
     def _declared(self, low: Low) -> str:
@@ -249,15 +249,15 @@ def _keys(origin: Origin) -> tuple[str, ...]:
     return ("extend", *origin.keys) if origin.how == "extend" else origin.keys
 
 
-def _places(graph: Graph) -> dict[int, int]:
+def _numbers(graph: Graph) -> dict[int, int]:
     """Map of a chunk's position in the graph to its number in the run, from 1."""
-    return {at: place for place, at in enumerate((node.position for node in graph.order if not node.check), 1)}
+    return {at: number for number, at in enumerate((node.position for node in graph.order if not node.check), 1)}
 
 
 def _by_order(graph: Graph) -> dict[int, int]:
     """Map of a chunk's position in the graph to its number in the run if no state had requisites."""
     positions = sorted(range(len(graph.chunks)), key=lambda at: (graph.chunks[at]["order"], graph.tags[at]))
-    return {at: place for place, at in enumerate(positions, 1)}
+    return {at: number for number, at in enumerate(positions, 1)}
 
 
 def _above(graph: Graph, position: int) -> set[int]:

@@ -37,27 +37,27 @@ def step(what: str, work: Callable[[], Outcome], file: FileChange | None = None)
 
 
 def ensure_parent(
-    ctx: Context, place: Path, makedirs: bool, wish: Attributes, why: str = "Parent directory not present"
+    ctx: Context, real_path: Path, makedirs: bool, attributes: Attributes, why: str = "Parent directory not present"
 ) -> None:
     """Create the parent directory of a file if ``makedirs`` is True.
 
     Otherwise raises StateFailure with the comment ``why`` if the directory is missing.
     """
-    if place.parent.is_dir():
+    if real_path.parent.is_dir():
         return
     if not makedirs:
         raise StateFailure(why)
-    managed_file.make_directories(ctx.host, place.parent, wish, ctx.host.root)
+    managed_file.make_directories(ctx.host, real_path.parent, attributes, ctx.host.root)
 
 
-def parent_attributes(wish: Attributes, dir_mode: object) -> Attributes:
+def parent_attributes(attributes: Attributes, dir_mode: object) -> Attributes:
     """Return the attributes of a new parent directory: the file's owner, and ``dir_mode`` or a mode derived from the
     file's mode.
     """
     mode = managed_file.parse_mode(dir_mode)
-    if mode is None and wish.mode is not None:
-        mode = managed_file.directory_mode(wish.mode)
-    return Attributes(wish.user, wish.group, mode)
+    if mode is None and attributes.mode is not None:
+        mode = managed_file.directory_mode(attributes.mode)
+    return Attributes(attributes.user, attributes.group, mode)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,13 +67,13 @@ class Write:
     ctx: Context
     name: str
     #: Path to replace: the link itself when links are not followed.
-    place: Path
+    real_path: Path
     #: Path after resolving links.
     real: Path
     #: Contents: bytes, or the path of a large file; ``old`` is None when the file does not exist.
     old: bytes | Path | None
     new: bytes | Path
-    wish: Attributes
+    attributes: Attributes
     makedirs: bool
     dir_mode: object
     backup: str
@@ -130,15 +130,15 @@ class Write:
             shown = self.show_changes or self.old is None
             before = b"" if self._shows_all() else self.old
             changes["diff"] = diffs.unified(before, self.new) if shown else diffs.HIDDEN
-        if self.place.is_symlink():
+        if self.real_path.is_symlink():
             return {"diff": "Replace symbolic link with regular file"} | changes
         if changes:
             changes |= self.changes
         if self.old is not None:
             borne = self.marks.changes() if self.marks else {}
-            return changes | managed_file.attribute_changes(self.ctx.host, self.place, self.wish) | borne
+            return changes | managed_file.attribute_changes(self.ctx.host, self.real_path, self.attributes) | borne
         if self.marks:
-            self.marks.possible(self.place)
+            self.marks.possible(self.real_path)
         return changes
 
     def _shows_all(self) -> bool:
@@ -148,21 +148,21 @@ class Write:
     def _apply(self, planned: Mapping[str, object]) -> Outcome:
         ctx = self.ctx
         changes = dict(planned)
-        ensure_parent(ctx, self.place, self.makedirs, parent_attributes(self.wish, self.dir_mode))
+        ensure_parent(ctx, self.real_path, self.makedirs, parent_attributes(self.attributes, self.dir_mode))
         if self.check_cmd:
             self._check()
         kept = self.backup or str(ctx.opts.get("backup_mode") or "")
         if self.old is not None and kept in ("minion", "both"):
             backups.back_up(self.real, Path(str(ctx.opts.get("cachedir") or "/var/cache/salt/minion")) / _BACKUPS)
-        there = self.old is not None and not self.place.is_symlink()
+        there = self.old is not None and not self.real_path.is_symlink()
         if self.marks and there:
             self.marks.unseal()
         if "diff" in changes:
-            managed_file.replace(ctx.host, self.place, self.new, self.wish)
+            managed_file.replace(ctx.host, self.real_path, self.new, self.attributes)
             if self.old is None:
-                changes |= reported_attributes(ctx, self.wish)
+                changes |= reported_attributes(ctx, self.attributes)
         else:
-            managed_file.set_attributes(ctx.host, self.place, self.wish)
+            managed_file.set_attributes(ctx.host, self.real_path, self.attributes)
         if self.marks:
             # For an existing file the planned changes compare with the old file, not with its replacement.
             put = self.marks.put()
@@ -174,27 +174,27 @@ class Write:
         StateFailure.
         """
         trial = f"{(self.tmp_dir or '/tmp').rstrip('/')}/.saltern-check-{os.urandom(6).hex()}{self.tmp_ext}"
-        place = self.ctx.host.path(trial)
-        managed_file.make_directories(self.ctx.host, place.parent, Attributes(), self.ctx.host.root)
-        managed_file.replace(self.ctx.host, place, self.new, Attributes(mode=0o600))
+        trial_path = self.ctx.host.path(trial)
+        managed_file.make_directories(self.ctx.host, trial_path.parent, Attributes(), self.ctx.host.root)
+        managed_file.replace(self.ctx.host, trial_path, self.new, Attributes(mode=0o600))
         try:
             result = self.ctx.call("cmd.run_all", f"{self.check_cmd} {trial}", python_shell=True, ignore_retcode=True)
         finally:
-            place.unlink(missing_ok=True)
+            trial_path.unlink(missing_ok=True)
         if result["retcode"]:
-            said = result["stderr"] or result["stdout"]
-            raise StateFailure(f"check_cmd execution failed\n{said}".rstrip())
+            output = result["stderr"] or result["stdout"]
+            raise StateFailure(f"check_cmd execution failed\n{output}".rstrip())
 
 
-def reported_attributes(ctx: Context, wish: Attributes) -> dict[str, object]:
+def reported_attributes(ctx: Context, attributes: Attributes) -> dict[str, object]:
     """Return the attributes of a new file that Salt reports: those that differ from a temporary file of this
     process.
     """
     described: dict[str, object] = {}
-    if wish.user is not None and ctx.host.uid(wish.user) != os.geteuid():
-        described["user"] = wish.user
-    if wish.group is not None and ctx.host.gid(wish.group) != os.getegid():
-        described["group"] = wish.group
-    if wish.mode not in (None, 0o600):
-        described["mode"] = managed_file.shown_mode(wish.mode or 0)
+    if attributes.user is not None and ctx.host.uid(attributes.user) != os.geteuid():
+        described["user"] = attributes.user
+    if attributes.group is not None and ctx.host.gid(attributes.group) != os.getegid():
+        described["group"] = attributes.group
+    if attributes.mode not in (None, 0o600):
+        described["mode"] = managed_file.shown_mode(attributes.mode or 0)
     return described

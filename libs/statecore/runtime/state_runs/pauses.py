@@ -37,21 +37,21 @@ def directory(cachedir: str | Path) -> Path:
     return Path(cachedir) / "state_pause"
 
 
-def orders(place: Path, jid: str) -> Orders:
+def orders(folder: Path, jid: str) -> Orders:
     """Return the orders (pause, kill) to the state run ``jid`` by state ID; {} without any.
 
     Raises CommandError for a damaged file.
     """
-    found = data_files.load(place / jid)
+    found = data_files.load(folder / jid)
     return found if isinstance(found, dict) else {}
 
 
-def give(place: Path, jid: str, given: Orders) -> None:
+def give(folder: Path, jid: str, given: Orders) -> None:
     """Store the orders (pause, kill) to the state run ``jid`` in place of earlier ones.
 
     Raises CommandError if the file cannot be written.
     """
-    data_files.store(place / jid, given)
+    data_files.store(folder / jid, given)
 
 
 class OrderBook(Protocol):

@@ -48,7 +48,7 @@ class QueueEntry(NamedTuple):
         )
 
 
-class Turn(Enum):
+class QueueDecision(Enum):
     """Decision about a new state run while others are in progress: start, wait or refuse."""
 
     GO = auto()
@@ -56,7 +56,7 @@ class Turn(Enum):
     REFUSED = auto()
 
 
-def judge(others: Sequence[QueueEntry], jid: str, queue: bool | int, *, waiting: bool = False) -> Turn:
+def judge(others: Sequence[QueueEntry], jid: str, queue: bool | int, *, waiting: bool = False) -> QueueDecision:
     """Decide if a new state run may start, must wait or is refused, given the minion's other state runs.
 
     ``queue`` False refuses the run if there is any other run. True lets it wait for runs with an earlier JID. A number
@@ -65,11 +65,11 @@ def judge(others: Sequence[QueueEntry], jid: str, queue: bool | int, *, waiting:
     """
     ahead = _ahead(others, jid)
     if queue is False:
-        return Turn.REFUSED if others else Turn.GO
+        return QueueDecision.REFUSED if others else QueueDecision.GO
     if not ahead:
-        return Turn.GO
+        return QueueDecision.GO
     full = queue is not True and queue > 0 and len(ahead) >= queue
-    return Turn.REFUSED if full and not waiting else Turn.WAIT
+    return QueueDecision.REFUSED if full and not waiting else QueueDecision.WAIT
 
 
 def _ahead(others: Sequence[QueueEntry], jid: str) -> list[QueueEntry]:
@@ -107,14 +107,14 @@ def taken(ctx: Context, queue: object = None, concurrent: object = False) -> Ite
         while True:
             with files.lock():
                 others = files.others()
-                turn = Turn.GO if concurrent else judge(others, files.jid, mode, waiting=waiting)
-                if turn is not Turn.REFUSED:
-                    files.write(waits=turn is Turn.WAIT)
-            if turn is not Turn.WAIT:
+                decision = QueueDecision.GO if concurrent else judge(others, files.jid, mode, waiting=waiting)
+                if decision is not QueueDecision.REFUSED:
+                    files.write(waits=decision is QueueDecision.WAIT)
+            if decision is not QueueDecision.WAIT:
                 break
             waiting = True
             time.sleep(_PATIENCE)
-        if turn is Turn.REFUSED:
+        if decision is QueueDecision.REFUSED:
             reasons = [entry.sentence() for entry in others]
             ctx.scratch["retcode"] = _REFUSED
         else:

@@ -57,7 +57,7 @@ def run_loop(
         if not isinstance(beacons, Mapping) or not any(name != "enabled" for name in beacons):
             return
         began = time.monotonic()
-        events, done = runs.turn(beacons, began, states_run)
+        events, done = runs.call_due(beacons, began, states_run)
         if not done:
             time.sleep(max(0.0, began + _LOOK - time.monotonic()))
 

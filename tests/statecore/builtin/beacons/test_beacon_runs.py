@@ -63,7 +63,7 @@ def runs(plain):
 
 
 def turn(runs: BeaconRuns, config: dict[str, Any], now: float = 0.0, states: bool = False) -> list[Any]:
-    events, done = runs.turn(config, now, lambda: states)
+    events, done = runs.call_due(config, now, lambda: states)
     assert done == []
     return events
 
@@ -95,9 +95,9 @@ def test_not_during_state_runs(runs):
 
 
 def test_once(runs):
-    events, done = runs.turn({"told": [{"run_once": True}, {"interval": 2}]}, 0.0, lambda: False)
+    events, done = runs.call_due({"told": [{"run_once": True}, {"interval": 2}]}, 0.0, lambda: False)
     assert (events, done) == ([], [])
-    events, done = runs.turn({"told": [{"run_once": True}, {"interval": 2}]}, 2.0, lambda: False)
+    events, done = runs.call_due({"told": [{"run_once": True}, {"interval": 2}]}, 2.0, lambda: False)
     assert (len(events), done) == (1, ["told"])
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from statecore.runtime.state_runs.state_queue import QueueEntry, Turn, judge
+from statecore.runtime.state_runs.state_queue import QueueDecision, QueueEntry, judge
 
 RUNS = QueueEntry("20260102030405678901", 1, "state.apply")
 LATE = QueueEntry("20270102030405678901", 2, "state.highstate")
@@ -27,27 +27,27 @@ SENTENCE = (
 @pytest.mark.parametrize(
     ("others", "queue", "waiting", "turn"),
     [
-        ([], False, False, Turn.GO),
-        ([], True, False, Turn.GO),
-        ([], 1, False, Turn.GO),
-        ([RUNS], False, False, Turn.REFUSED),
-        ([LATE], False, False, Turn.REFUSED),
-        ([WAITS], False, False, Turn.REFUSED),
-        ([LATE_WAITS], False, False, Turn.REFUSED),
-        ([RUNS], True, False, Turn.WAIT),
+        ([], False, False, QueueDecision.GO),
+        ([], True, False, QueueDecision.GO),
+        ([], 1, False, QueueDecision.GO),
+        ([RUNS], False, False, QueueDecision.REFUSED),
+        ([LATE], False, False, QueueDecision.REFUSED),
+        ([WAITS], False, False, QueueDecision.REFUSED),
+        ([LATE_WAITS], False, False, QueueDecision.REFUSED),
+        ([RUNS], True, False, QueueDecision.WAIT),
         # It runs already, though its job id is later.
-        ([LATE], True, False, Turn.WAIT),
-        ([WAITS], True, True, Turn.WAIT),
-        ([LATE_WAITS], True, True, Turn.GO),
-        ([RUNS, WAITS, LATE_WAITS], True, True, Turn.WAIT),
-        ([RUNS], 0, False, Turn.WAIT),
-        ([RUNS, WAITS], 0, False, Turn.WAIT),
-        ([RUNS], 1, False, Turn.REFUSED),
-        ([RUNS], 2, False, Turn.WAIT),
-        ([RUNS, WAITS], 2, False, Turn.REFUSED),
-        ([RUNS, LATE_WAITS], 2, False, Turn.WAIT),
+        ([LATE], True, False, QueueDecision.WAIT),
+        ([WAITS], True, True, QueueDecision.WAIT),
+        ([LATE_WAITS], True, True, QueueDecision.GO),
+        ([RUNS, WAITS, LATE_WAITS], True, True, QueueDecision.WAIT),
+        ([RUNS], 0, False, QueueDecision.WAIT),
+        ([RUNS, WAITS], 0, False, QueueDecision.WAIT),
+        ([RUNS], 1, False, QueueDecision.REFUSED),
+        ([RUNS], 2, False, QueueDecision.WAIT),
+        ([RUNS, WAITS], 2, False, QueueDecision.REFUSED),
+        ([RUNS, LATE_WAITS], 2, False, QueueDecision.WAIT),
         # It was let in; others that come now do not put it out.
-        ([RUNS, WAITS], 2, True, Turn.WAIT),
+        ([RUNS, WAITS], 2, True, QueueDecision.WAIT),
     ],
 )
 def test_whose_turn_it_is(others, queue, waiting, turn):
@@ -55,7 +55,7 @@ def test_whose_turn_it_is(others, queue, waiting, turn):
 
 
 def test_without_a_job_id_everybody_is_before_us():
-    assert judge([LATE_WAITS], "", True) is Turn.WAIT
+    assert judge([LATE_WAITS], "", True) is QueueDecision.WAIT
 
 
 def marks(plain) -> Path:

@@ -177,11 +177,11 @@ def managed(
         plan = Write(
             ctx=ctx,
             name=name,
-            place=place,
+            real_path=place,
             real=real,
             old=old,
             new=content.data,
-            wish=owner_and_mode,
+            attributes=owner_and_mode,
             makedirs=makedirs,
             dir_mode=dir_mode,
             backup=str(backup or ""),

@@ -81,11 +81,11 @@ def serialize(
         plan = Write(
             ctx=ctx,
             name=name,
-            place=place,
+            real_path=place,
             real=place,
             old=old,
             new=content,
-            wish=owner_and_mode,
+            attributes=owner_and_mode,
             makedirs=makedirs,
             dir_mode=None,
             backup=str(backup or ""),

@@ -130,11 +130,11 @@ class ManagedFile:
         return Write(
             ctx=self.ctx,
             name=self.name,
-            place=self.place,
+            real_path=self.place,
             real=self.real,
             old=self.old,
             new=new,
-            wish=self.attributes,
+            attributes=self.attributes,
             makedirs=bool(given.get("makedirs")),
             dir_mode=given.get("dir_mode"),
             backup=str(given.get("backup") or ""),

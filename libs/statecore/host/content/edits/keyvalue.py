@@ -46,10 +46,10 @@ class Edited:
     found: bool
 
 
-def edit(text: str, wish: KeyValueEdit) -> Edited:
+def edit(text: str, arguments: KeyValueEdit) -> Edited:
     """Return the text of a file with the wanted values of its keys, and the difference as lines with + and -."""
     plain, end = with_unix_ends(text)
-    edit = _Edit(wish)
+    edit = _Edit(arguments)
     for line in lines(plain):
         edit.take(line)
     edit.add_missing()
@@ -60,38 +60,40 @@ def edit(text: str, wish: KeyValueEdit) -> Edited:
 class _Edit:
     """Progress of ``file.keyvalue``, which reads the lines of a file in order."""
 
-    def __init__(self, wish: KeyValueEdit) -> None:
-        self.wish = wish
+    def __init__(self, arguments: KeyValueEdit) -> None:
+        self.arguments = arguments
         self.kept: list[str] = []
         self.pruned: list[str] = []
         self.changed = 0
         self.found = False
         self._diff: list[str] = []
-        self._left = dict.fromkeys(wish.pairs, wish.count)
+        self._left = dict.fromkeys(arguments.pairs, arguments.count)
 
     def take(self, line: str) -> None:
         """Read the next line of the file: keep it, change its value, or remove it."""
-        wish = self.wish
-        bare = line.lstrip(wish.uncomment)
-        start = wish.folded(bare, wish.key_ignore_case)
-        if wish.prune and not start.startswith(tuple(wish.folded(key, wish.key_ignore_case) for key in wish.pairs)):
+        arguments = self.arguments
+        bare = line.lstrip(arguments.uncomment)
+        start = arguments.folded(bare, arguments.key_ignore_case)
+        if arguments.prune and not start.startswith(
+            tuple(arguments.folded(key, arguments.key_ignore_case) for key in arguments.pairs)
+        ):
             self.pruned.append(line)
             return
-        key, separator, value = bare.partition(wish.separator)
-        if separator == wish.separator:
+        key, separator, value = bare.partition(arguments.separator)
+        if separator == arguments.separator:
             for name in self._meant(key):
                 line = self._set(line, name, key, value, was_comment=bare != line)
         if line:
             self.kept.append(line)
 
     def _meant(self, key: str) -> Iterator[str]:
-        fold, ignore = self.wish.folded, self.wish.key_ignore_case
-        return (name for name in self.wish.pairs if fold(name, ignore) == fold(key, ignore))
+        fold, ignore = self.arguments.folded, self.arguments.key_ignore_case
+        return (name for name in self.arguments.pairs if fold(name, ignore) == fold(key, ignore))
 
     def _set(self, line: str, name: str, key: str, value: str, *, was_comment: bool) -> str:
         self.found = True
-        wish, wanted = self.wish, self.wish.pairs[name]
-        fold, ignore = wish.folded, wish.value_ignore_case
+        arguments, wanted = self.arguments, self.arguments.pairs[name]
+        fold, ignore = arguments.folded, arguments.value_ignore_case
         same = fold(value.strip(), ignore) == fold(str(wanted).strip(), ignore)
         left = self._left[name]
         # Uncomment a line only while lines of the key are missing. Drop lines beyond the wanted number.
@@ -104,19 +106,19 @@ class _Edit:
         self._diff.append(f"- {line}")
         if left == 0:
             return ""
-        new = wish.line(key, wanted)
+        new = arguments.line(key, wanted)
         kind = "" if isinstance(wanted, str) else f" (from {type(wanted).__name__} type)"
         self._diff.append(f"+ {new.rstrip()}{kind}\n" if kind else f"+ {new}")
         return new
 
     def add_missing(self) -> None:
         """Add the keys that the text does not have, at its end or at its start."""
-        wish = self.wish
-        missing = [wish.line(key, value) for key, value in wish.pairs.items() if self._left[key] > 0]
-        if not missing or not (wish.append or wish.prepend):
+        arguments = self.arguments
+        missing = [arguments.line(key, value) for key, value in arguments.pairs.items() if self._left[key] > 0]
+        if not missing or not (arguments.append or arguments.prepend):
             return
         self.changed += len(missing)
-        if wish.append:
+        if arguments.append:
             if self.kept and not self.kept[-1].endswith("\n"):
                 self.kept[-1] += "\n"
             self.kept += missing

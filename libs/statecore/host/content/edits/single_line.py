@@ -30,9 +30,9 @@ class Line:
     def of(cls, given: Mapping[str, object]) -> Line:
         """Return the Line for a map of the argument names of ``file.line`` to their values."""
         texts = ("content", "match", "mode", "location", "before", "after")
-        wish = {name: None if given[name] is None else str(given[name]) for name in texts}
-        mode = wish.pop("mode")
-        return cls(**wish, mode=mode and mode.lower(), indent=bool(given["indent"]))
+        edit = {name: None if given[name] is None else str(given[name]) for name in texts}
+        mode = edit.pop("mode")
+        return cls(**edit, mode=mode and mode.lower(), indent=bool(given["indent"]))
 
     def __post_init__(self) -> None:
         if self.mode is None:
@@ -101,68 +101,68 @@ class Line:
         return self.match
 
 
-def _delete(wish: Line, old: list[str]) -> list[str]:
-    found = wish.found(old, wish.target())
+def _delete(edit: Line, old: list[str]) -> list[str]:
+    found = edit.found(old, edit.target())
     return [line for line in old if line != found[0]] if found else old
 
 
-def _replace(wish: Line, old: list[str]) -> list[str]:
-    found = wish.found(old, wish.target())
+def _replace(edit: Line, old: list[str]) -> list[str]:
+    found = edit.found(old, edit.target())
     if not found:
         return old
     at = old.index(found[0])
-    return [*old[:at], wish.like(old[at]), *old[at + 1 :]]
+    return [*old[:at], edit.like(old[at]), *old[at + 1 :]]
 
 
-def _insert(wish: Line, old: list[str]) -> list[str]:
-    if wish.location is not None:
-        return _at_an_end(wish, old)
-    if wish.before is None and wish.after is None:
+def _insert(edit: Line, old: list[str]) -> list[str]:
+    if edit.location is not None:
+        return _at_an_end(edit, old)
+    if edit.before is None and edit.after is None:
         raise CommandError('On insert either "location" or "before/after" conditions are required.')
-    before, after = wish.one(old, "before"), wish.one(old, "after")
+    before, after = edit.one(old, "before"), edit.one(old, "after")
     if before is not None:
-        return _in_front(wish, old, before, old[before])
+        return _in_front(edit, old, before, old[before])
     if after is None:
         raise CommandError("Neither before or after was found in file")
-    return _behind(wish, old, after)
+    return _behind(edit, old, after)
 
 
-def _ensure(wish: Line, old: list[str]) -> list[str]:
-    before, after = wish.one(old, "before"), wish.one(old, "after")
+def _ensure(edit: Line, old: list[str]) -> list[str]:
+    before, after = edit.one(old, "before"), edit.one(old, "after")
     if before is not None and after is not None:
-        return _between(wish, old, after, before)
+        return _between(edit, old, after, before)
     if before is not None:
-        return _in_front(wish, old, before, old[before - 1] if before else "")
+        return _in_front(edit, old, before, old[before - 1] if before else "")
     if after is not None:
-        return _behind(wish, old, after)
+        return _behind(edit, old, after)
     raise CommandError("Wrong conditions? Unable to ensure line without knowing where to put it before and/or after.")
 
 
-def _between(wish: Line, old: list[str], after: int, before: int) -> list[str]:
-    if any(line.strip() == str(wish.content).strip() for line in old[after + 1 : before]):
+def _between(edit: Line, old: list[str], after: int, before: int) -> list[str]:
+    if any(line.strip() == str(edit.content).strip() for line in old[after + 1 : before]):
         return old
     if before - after not in (1, 2):
         raise CommandError('Found more than one line between boundaries "before" and "after".')
-    return [*old[: after + 1], wish.like(old[after]), *old[before:]]
+    return [*old[: after + 1], edit.like(old[after]), *old[before:]]
 
 
-def _in_front(wish: Line, old: list[str], before: int, model: str) -> list[str]:
-    if wish.stands_before(old, before, model):
+def _in_front(edit: Line, old: list[str], before: int, model: str) -> list[str]:
+    if edit.stands_before(old, before, model):
         return old
-    return [*old[:before], wish.like(model), *old[before:]]
+    return [*old[:before], edit.like(model), *old[before:]]
 
 
-def _behind(wish: Line, old: list[str], after: int) -> list[str]:
-    if wish.stands(old, after + 1, old[after]):
+def _behind(edit: Line, old: list[str], after: int) -> list[str]:
+    if edit.stands(old, after + 1, old[after]):
         return old
-    return [*old[: after + 1], wish.like(old[after]), *old[after + 1 :]]
+    return [*old[: after + 1], edit.like(old[after]), *old[after + 1 :]]
 
 
-def _at_an_end(wish: Line, old: list[str]) -> list[str]:
+def _at_an_end(edit: Line, old: list[str]) -> list[str]:
     last = old[-1] if old else ""
-    if wish.location == "start":
-        return old if wish.stands(old, 0, "") else [f"{str(wish.content).rstrip()}\n", *old]
-    return old if wish.stands_before(old, len(old), last) else [*old, wish.like(last)]
+    if edit.location == "start":
+        return old if edit.stands(old, 0, "") else [f"{str(edit.content).rstrip()}\n", *old]
+    return old if edit.stands_before(old, len(old), last) else [*old, edit.like(last)]
 
 
 _MODES: Mapping[str, Callable[[Line, list[str]], list[str]]] = {
