@@ -44,6 +44,7 @@ MINION = (
     "mako",
     "markupsafe",
     "msgpack",
+    "packaging",
     "pycparser",
     "pyyaml",
     "pyzmq",

@@ -1,37 +1,21 @@
 """Versions of Python packages: their order, version conditions, and requirements as pip accepts them.
 
-Order and conditions follow PEP 440, names PEP 503, requirements PEP 508 (names and conditions only). For a URL or path,
-name and version are unknown until it is installed.
+The library ``packaging`` (pip's own) decides about versions, conditions and names. This module adds the forms of a
+requirement that only pip knows: URLs, paths and version control. Their name and version are unknown until the package is
+installed, unless ``egg=`` or a wheel's file name states them.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from urllib.parse import unquote, urlsplit
 
-_VERSION = re.compile(
-    r"""v?(?:(?P<epoch>\d+)!)?(?P<release>\d+(?:\.\d+)*)
-    (?:[-_.]?(?P<pre>alpha|a|beta|b|preview|pre|c|rc)[-_.]?(?P<pre_number>\d*))?
-    (?:-(?P<post_bare>\d+)|[-_.]?(?P<post>post|rev|r)[-_.]?(?P<post_number>\d*))?
-    (?:[-_.]?(?P<dev>dev)[-_.]?(?P<dev_number>\d*))?
-    (?:\+(?P<local>[a-z0-9]+(?:[-_.][a-z0-9]+)*))?""",
-    re.VERBOSE | re.IGNORECASE,
-)
-
-#: Alternative spellings of pre-release kinds -> normal form.
-_PRE = {"alpha": "a", "beta": "b", "c": "rc", "pre": "rc", "preview": "rc"}
-
-_CONDITION = re.compile(r"\s*(===|~=|==|!=|<=|>=|<|>)\s*([^\s,;<>=~]+)\s*$")
-
-_REQUIREMENT = re.compile(
-    r"""\s*(?P<name>[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*(?:\[[^\]]*\])?\s*
-    \(?(?P<conditions>[^;@()]*)\)?\s*(?:;.*)?$""",
-    re.VERBOSE,
-)
-
-#: A wheel's file name: begins with package and version.
-_WHEEL = re.compile(r"(?:.*/)?(?P<name>[^-/]+)-(?P<version>[^-/]+)(?:-\d[^-/]*)?-[^-/]+-[^-/]+-[^-/]+\.whl(?:#.*)?$")
+from packaging import requirements as pep508
+from packaging.specifiers import SpecifierSet
+from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
+from packaging.version import InvalidVersion, Version
 
 _EGG = re.compile(r"[#&]egg=(?P<text>[^&]+)")
 
@@ -54,13 +38,7 @@ class Requirement:
     """
 
     name: str
-    #: (operator, version)
-    conditions: tuple[tuple[str, str], ...] = ()
-
-
-def normal_name(name: str) -> str:
-    """Return the normalized form of a Python package's name (PEP 503)."""
-    return re.sub(r"[-_.]+", "-", name).lower()
+    conditions: SpecifierSet = field(default_factory=SpecifierSet)
 
 
 def requirement(text: str) -> Requirement:
@@ -69,19 +47,11 @@ def requirement(text: str) -> Requirement:
     """
     if text.startswith((*_VCS, ".", "/")) or _URL.match(text) or (text.endswith(_ARCHIVES) and "@" not in text):
         return _located_requirement(text)
-    direct = re.match(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[[^\]]*\])?\s*@\s*\S", text)
-    if direct:
-        return Requirement(normal_name(direct[1]))
-    found = _REQUIREMENT.match(text)
-    if found is None:
-        raise ValueError(_unreadable(text))
-    conditions = []
-    for piece in found["conditions"].split(",") if found["conditions"].strip() else ():
-        condition = _CONDITION.match(piece)
-        if condition is None:
-            raise ValueError(_unreadable(text))
-        conditions.append((condition[1], condition[2]))
-    return Requirement(normal_name(found["name"]), tuple(conditions))
+    try:
+        parsed = pep508.Requirement(text)
+    except pep508.InvalidRequirement as error:
+        raise ValueError(_unreadable(text)) from error
+    return Requirement(canonicalize_name(parsed.name), parsed.specifier)
 
 
 def requirements_in(text: str) -> tuple[Requirement, ...] | None:
@@ -114,36 +84,33 @@ def compare(left: str, right: str) -> int:
     return (one > two) - (one < two)
 
 
-def order(version: str) -> tuple[object, ...]:
-    """Return the sort key of a Python package version (PEP 440)."""
-    found = _VERSION.fullmatch(version.strip())
-    if found is None:
-        return (0, version)
-    local = tuple((1, int(part), "") if part.isdecimal() else (0, 0, part.lower()) for part in _local(found))
-    return (1, *_public(found), (1, local) if local else (0, ()))
+def order(version: str) -> tuple[int, Version, str]:
+    """Return the sort key of a Python package version (PEP 440). Invalid versions come first, sorted as text."""
+    parsed = _parsed(version)
+    return (0, Version("0"), version) if parsed is None else (1, parsed, "")
 
 
 def pre_release(version: str) -> str:
     """Return the kind of pre-release of a Python package version (``a``, ``b``, ``rc`` or ``dev``), or "" for a final
     release.
     """
-    found = _VERSION.fullmatch(version.strip())
-    if found is None:
+    parsed = _parsed(version)
+    if parsed is None:
         return ""
-    return _kind(found) or ("dev" if found["dev"] else "")
+    return parsed.pre[0] if parsed.pre else "dev" if parsed.is_devrelease else ""
 
 
-def fulfils(version: str, conditions: Sequence[tuple[str, str]], *, pre: bool = False) -> bool:
-    """Return True if a Python package version meets all conditions, given as (operator, version).
+def fulfils(version: str, conditions: SpecifierSet, *, pre: bool = False) -> bool:
+    """Return True if a Python package version meets all conditions.
 
     A pre-release counts only if a condition names a pre-release, or with ``pre``.
     """
     if not conditions:
         return True
-    asked = pre or any(pre_release(wanted.removesuffix(".*")) for _, wanted in conditions)
-    if pre_release(version) and not asked and all(operator != "===" for operator, _ in conditions):
+    try:
+        return conditions.contains(version, prereleases=pre or bool(conditions.prereleases))
+    except InvalidVersion:
         return False
-    return all(_holds(version, operator, wanted) for operator, wanted in conditions)
 
 
 def wheel_options_refused(version: str, *, use_wheel: bool, no_use_wheel: bool, no_binary: object) -> str:
@@ -166,6 +133,13 @@ def wheel_options_refused(version: str, *, use_wheel: bool, no_use_wheel: bool, 
 # --------------------------------------------------------------------------------------------------------------- parts
 
 
+def _parsed(version: str) -> Version | None:
+    try:
+        return Version(version)
+    except InvalidVersion:
+        return None
+
+
 def _located_requirement(text: str) -> Requirement:
     """Return the requirement of a Python package for a URL or path. Its name comes from ``egg=`` or a wheel's file
     name.
@@ -175,102 +149,11 @@ def _located_requirement(text: str) -> Requirement:
             return requirement(egg["text"])
         except ValueError:
             return Requirement("")
-    wheel = _WHEEL.match(text)
-    if wheel is None:
+    try:
+        name, version, *_ = parse_wheel_filename(PurePosixPath(unquote(urlsplit(text).path)).name)
+    except (InvalidWheelFilename, ValueError):
         return Requirement("")
-    return Requirement(normal_name(wheel["name"]), (("==", wheel["version"]),))
-
-
-def _holds(version: str, operator: str, wanted: str) -> bool:
-    if operator == "===":
-        return version.lower() == wanted.lower()
-    if operator in ("==", "!="):
-        same = _starts(version, wanted[:-2]) if wanted.endswith(".*") else _equal(version, wanted)
-        return same is (operator == "==")
-    if operator == "~=":
-        base = _release(wanted)[:-1]
-        return _ordered(version, wanted) >= 0 and _release(version)[: len(base)] == base
-    found = _ordered(version, wanted)
-    if operator == "<":
-        # PEP 440: ``<1.0`` does not match pre-releases of 1.0.
-        return found < 0 and not (pre_release(version) and not pre_release(wanted) and _same_base(version, wanted))
-    if operator == ">":
-        return found > 0 and not _is_post_of(version, wanted)
-    return found <= 0 if operator == "<=" else found >= 0
-
-
-def _ordered(version: str, wanted: str) -> int:
-    """Compare two Python package versions without the local part (``+local``) of ``version``. Return -1, 0 or 1."""
-    return compare(version.partition("+")[0], wanted)
-
-
-def _equal(version: str, wanted: str) -> bool:
-    return compare(version if "+" in wanted else version.partition("+")[0], wanted) == 0
-
-
-def _starts(version: str, prefix: str) -> bool:
-    found, wanted = _VERSION.fullmatch(version.strip()), _VERSION.fullmatch(prefix.strip())
-    if found is None or wanted is None:
-        return version.startswith(prefix)
-    if int(found["epoch"] or 0) != int(wanted["epoch"] or 0):
-        return False
-    parts, start = _release(version), _release(prefix)
-    parts = (*parts, *(0,) * (len(start) - len(parts)))
-    return parts[: len(start)] == start
-
-
-def _same_base(left: str, right: str) -> bool:
-    return _trimmed(_release(left)) == _trimmed(_release(right))
-
-
-def _is_post_of(version: str, wanted: str) -> bool:
-    """Return True if ``version`` is a post-release of ``wanted``, which is not a post-release itself."""
-    one, two = _VERSION.fullmatch(version.strip()), _VERSION.fullmatch(wanted.strip())
-    if one is None or two is None or two["post"] or two["post_bare"] or not (one["post"] or one["post_bare"]):
-        return False
-    same = (_kind(one), one["pre_number"]) == (_kind(two), two["pre_number"])
-    return same and _same_base(version, wanted)
-
-
-def _public(found: re.Match[str]) -> tuple[object, ...]:
-    """Return the sort key of a Python package version: its epoch, release, pre-release, post-release and development
-    release.
-
-    Missing parts sort per PEP 440.
-    """
-    kind, dev = _kind(found), found["dev"]
-    post = found["post_bare"] or (found["post_number"] or "0" if found["post"] else None)
-    # A development release of a plain version comes before its pre-releases.
-    pre = (kind, int(found["pre_number"] or 0)) if kind else ("", 0) if dev and post is None else ("z", 0)
-    release = tuple(int(part) for part in found["release"].split("."))
-    return (
-        int(found["epoch"] or 0),
-        _trimmed(release),
-        pre,
-        -1 if post is None else int(post),
-        int(found["dev_number"] or 0) if dev else float("inf"),
-    )
-
-
-def _kind(found: re.Match[str]) -> str:
-    kind = (found["pre"] or "").lower()
-    return _PRE.get(kind, kind)
-
-
-def _local(found: re.Match[str]) -> list[str]:
-    return re.split(r"[-_.]", found["local"]) if found["local"] else []
-
-
-def _release(version: str) -> tuple[int, ...]:
-    found = _VERSION.fullmatch(version.strip())
-    return tuple(int(part) for part in found["release"].split(".")) if found else ()
-
-
-def _trimmed(release: tuple[int, ...]) -> tuple[int, ...]:
-    end = len(release)
-    while end > 1 and release[end - 1] == 0:
-        end -= 1
-    return release[:end]
+    return Requirement(name, SpecifierSet(f"=={version}"))
 
 
 def _unreadable(text: str) -> str:

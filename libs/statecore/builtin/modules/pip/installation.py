@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
+from packaging.utils import canonicalize_name
+
 from statecore.builtin.modules.pip import cli_options, program, queries, requirements
 from statecore.model.context import Context
 from statecore.model.errors import InvocationError
-from statecore.system.packages.python_versions import normal_name
 
 
 def install(
@@ -158,7 +159,7 @@ def normalize(ctx: Context, name: str) -> str:
 
         salt '*' pip.normalize requests_ntlm
     """
-    return normal_name(name)
+    return canonicalize_name(name)
 
 
 def _files(value: str | Sequence[str] | None) -> list[str]:

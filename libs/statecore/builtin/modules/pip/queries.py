@@ -8,12 +8,13 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from packaging.utils import canonicalize_name
+
 from statecore.builtin.modules.pip import cli_options, program
 from statecore.builtin.modules.pip import requirements as requirements_files
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
 from statecore.system.packages import python_versions
-from statecore.system.packages.python_versions import normal_name
 
 log = logging.getLogger(__name__)
 
@@ -76,8 +77,8 @@ def list_(
         return list_freeze_parse(ctx, prefix, bin_env, user, cwd, env_vars)
     more = ["--path", target] if target else []
     rows = _rows(ctx, [*more], bin_env, user, cwd, env_vars)
-    start = normal_name(prefix) if prefix else ""
-    named = {normal_name(row["name"]): str(row["version"]) for row in rows}
+    start = canonicalize_name(prefix) if prefix else ""
+    named = {canonicalize_name(row["name"]): str(row["version"]) for row in rows}
     return {name: version for name, version in named.items() if name.startswith(start)}
 
 
@@ -96,7 +97,7 @@ def list_freeze_parse(
 
         salt '*' pip.list_freeze_parse salt
     """
-    start = normal_name(prefix) if prefix else ""
+    start = canonicalize_name(prefix) if prefix else ""
     found = {"pip": program.version(ctx, bin_env, cwd, user)} if "pip".startswith(start) else {}
     for line in freeze(ctx, bin_env, user, cwd, env_vars=env_vars):
         if line.startswith(("-f", "#", "-e hg+not trust")):
@@ -109,8 +110,8 @@ def list_freeze_parse(
         else:
             log.error("Can't parse line '%s'", line)
             continue
-        if normal_name(name).startswith(start):
-            found[normal_name(name)] = location
+        if canonicalize_name(name).startswith(start):
+            found[canonicalize_name(name)] = location
     return found
 
 
@@ -132,7 +133,9 @@ def list_editable(
         return {}
     rows = _rows(ctx, ["--editable"], bin_env, user, cwd, env_vars)
     return {
-        str(location): normal_name(row["name"]) for row in rows if (location := row.get("editable_project_location"))
+        str(location): canonicalize_name(row["name"])
+        for row in rows
+        if (location := row.get("editable_project_location"))
     }
 
 
@@ -200,7 +203,7 @@ def is_installed(
 
         salt '*' pip.is_installed salt
     """
-    return normal_name(pkgname) in list_(ctx, pkgname, bin_env, user, cwd)
+    return canonicalize_name(pkgname) in list_(ctx, pkgname, bin_env, user, cwd)
 
 
 def upgrade_available(
@@ -213,7 +216,7 @@ def upgrade_available(
         salt '*' pip.upgrade_available salt
     """
     names = list_upgrades(ctx, bin_env, user, cwd)
-    return normal_name(pkg) in {normal_name(name) for name in names}
+    return canonicalize_name(pkg) in {canonicalize_name(name) for name in names}
 
 
 def list_all_versions(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from packaging.utils import canonicalize_name
+
 from statecore.builtin.states.pip import files, packages
 from statecore.builtin.states.pip.packages import WantedPipPackages, output, package
 from statecore.model.context import Context
@@ -131,7 +133,7 @@ def removed(
     if use_vt:
         return Plan.failed(f"not supported: use_vt; {_UNSUPPORTED['use_vt']}")
     where = {"bin_env": bin_env, "user": user, "cwd": cwd}
-    normal = python_versions.normal_name(name)
+    normal = canonicalize_name(name)
     try:
         listed = ctx.call("pip.list", **where)
     except CommandError as error:

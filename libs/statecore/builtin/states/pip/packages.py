@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
 from statecore.model.types import Outcome, Plan, Step
@@ -19,7 +22,7 @@ class PipPackage:
 
     text: str
     name: str
-    conditions: tuple[tuple[str, str], ...]
+    conditions: SpecifierSet
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +120,7 @@ def _present_comment(request: WantedPipPackages, package: PipPackage, installed:
     if not given["upgrade"]:
         # pip accepts an installed pre-release.
         return done if python_versions.fulfils(version, package.conditions, pre=True) else ""
-    kinds = {python_versions.pre_release(wanted.removesuffix(".*")) for _, wanted in package.conditions}
+    kinds = {python_versions.pre_release(each.version.removesuffix(".*")) for each in package.conditions}
     pre = bool(given["pre_releases"])
     places = ("bin_env", "user", "cwd", "index_url", "extra_index_url", "find_links", "no_index")
     versions = request.ctx.call(
@@ -142,5 +145,5 @@ def _is_new(name: str, before: Mapping[str, str], after: Mapping[str, str], stdo
     if before.get(name) != after[name]:
         return True
     lines = (line for line in stdout.splitlines() if line.startswith("Successfully installed "))
-    words = {python_versions.normal_name(word) for line in lines for word in line.split()[2:]}
-    return python_versions.normal_name(f"{name}-{after[name]}") in words
+    words = {canonicalize_name(word) for line in lines for word in line.split()[2:]}
+    return canonicalize_name(f"{name}-{after[name]}") in words
