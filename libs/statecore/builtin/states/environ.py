@@ -1,4 +1,4 @@
-"""Salt's ``environ`` state: environment variables of this process."""
+"""Salt's ``environ`` state: sets environment variables of the minion's process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Salt's ``ini`` states: options and sections of INI files."""
+"""Salt's ``ini`` states: set and remove options and sections of INI files."""
 
 from __future__ import annotations
 

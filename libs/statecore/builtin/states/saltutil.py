@@ -22,27 +22,27 @@ def sync_all(ctx: Context, name: str, **kwargs: object) -> Plan:
 
 
 def sync_beacons(ctx: Context, name: str, **kwargs: object) -> Plan:
-    """Fetch modules from ``salt://_beacons``."""
+    """Copy users' modules from ``salt://_beacons`` of the state tree to the minion."""
     return _plan(ctx, "beacons", kwargs, _ARGUMENTS)
 
 
 def sync_clouds(ctx: Context, name: str, **kwargs: object) -> Plan:
-    """Fetch modules from ``salt://_clouds``."""
+    """Copy users' modules from ``salt://_clouds`` of the state tree to the minion."""
     return _plan(ctx, "clouds", kwargs, _ARGUMENTS)
 
 
 def sync_engines(ctx: Context, name: str, **kwargs: object) -> Plan:
-    """Fetch modules from ``salt://_engines``."""
+    """Copy users' modules from ``salt://_engines`` of the state tree to the minion."""
     return _plan(ctx, "engines", kwargs, _ARGUMENTS)
 
 
 def sync_grains(ctx: Context, name: str, **kwargs: object) -> Plan:
-    """Fetch modules from ``salt://_grains``."""
+    """Copy users' modules from ``salt://_grains`` of the state tree to the minion."""
     return _plan(ctx, "grains", kwargs, _ARGUMENTS)
 
 
 def sync_executors(ctx: Context, name: str, **kwargs: object) -> Plan:
-    """Fetch modules from ``salt://_executors``."""
+    """Copy users' modules from ``salt://_executors`` of the state tree to the minion."""
     return _plan(ctx, "executors", kwargs, _ARGUMENTS)
 
 
@@ -52,82 +52,82 @@ def sync_log_handlers(ctx: Context, name: str, **kwargs: object) -> Plan:
 
 
 def sync_modules(ctx: Context, name: str, **kwargs: object) -> Plan:
-    """Fetch modules from ``salt://_modules``."""
+    """Copy users' modules from ``salt://_modules`` of the state tree to the minion."""
     return _plan(ctx, "modules", kwargs, _ARGUMENTS)
 
 
 def sync_output(ctx: Context, name: str, **kwargs: object) -> Plan:
-    """Fetch modules from ``salt://_output``."""
+    """Copy users' modules from ``salt://_output`` of the state tree to the minion."""
     return _plan(ctx, "output", kwargs, _ARGUMENTS)
 
 
 def sync_outputters(ctx: Context, name: str, **kwargs: object) -> Plan:
-    """Fetch modules from ``salt://_output``."""
+    """Copy users' modules from ``salt://_output`` of the state tree to the minion."""
     return _plan(ctx, "outputters", kwargs, _ARGUMENTS)
 
 
 def sync_pillar(ctx: Context, name: str, **kwargs: object) -> Plan:
-    """Fetch modules from ``salt://_pillar``."""
+    """Copy users' modules from ``salt://_pillar`` of the state tree to the minion."""
     return _plan(ctx, "pillar", kwargs, _ARGUMENTS)
 
 
 def sync_proxymodules(ctx: Context, name: str, **kwargs: object) -> Plan:
-    """Fetch modules from ``salt://_proxymodules``."""
+    """Copy users' modules from ``salt://_proxymodules`` of the state tree to the minion."""
     return _plan(ctx, "proxymodules", kwargs, _ARGUMENTS)
 
 
 def sync_matchers(ctx: Context, name: str, **kwargs: object) -> Plan:
-    """Fetch modules from ``salt://_matchers``."""
+    """Copy users' modules from ``salt://_matchers`` of the state tree to the minion."""
     return _plan(ctx, "matchers", kwargs, _ARGUMENTS)
 
 
 def sync_renderers(ctx: Context, name: str, **kwargs: object) -> Plan:
-    """Fetch modules from ``salt://_renderers``."""
+    """Copy users' modules from ``salt://_renderers`` of the state tree to the minion."""
     return _plan(ctx, "renderers", kwargs, _ARGUMENTS)
 
 
 def sync_returners(ctx: Context, name: str, **kwargs: object) -> Plan:
-    """Fetch modules from ``salt://_returners``."""
+    """Copy users' modules from ``salt://_returners`` of the state tree to the minion."""
     return _plan(ctx, "returners", kwargs, _ARGUMENTS)
 
 
 def sync_sdb(ctx: Context, name: str, **kwargs: object) -> Plan:
-    """Fetch modules from ``salt://_sdb``."""
+    """Copy users' modules from ``salt://_sdb`` of the state tree to the minion."""
     return _plan(ctx, "sdb", kwargs, _ARGUMENTS)
 
 
 def sync_states(ctx: Context, name: str, **kwargs: object) -> Plan:
-    """Fetch modules from ``salt://_states``."""
+    """Copy users' modules from ``salt://_states`` of the state tree to the minion."""
     return _plan(ctx, "states", kwargs, _ARGUMENTS)
 
 
 def sync_tops(ctx: Context, name: str, **kwargs: object) -> Plan:
-    """Fetch modules from ``salt://_tops``."""
+    """Copy users' modules from ``salt://_tops`` of the state tree to the minion."""
     return _plan(ctx, "tops", kwargs, _ARGUMENTS)
 
 
 def sync_resources(ctx: Context, name: str, **kwargs: object) -> Plan:
-    """Fetch modules from ``salt://_resources``."""
+    """Copy users' modules from ``salt://_resources`` of the state tree to the minion."""
     return _plan(ctx, "resources", kwargs, _ARGUMENTS)
 
 
 def sync_thorium(ctx: Context, name: str, **kwargs: object) -> Plan:
-    """Fetch modules from ``salt://_thorium``."""
+    """Copy users' modules from ``salt://_thorium`` of the state tree to the minion."""
     return _plan(ctx, "thorium", kwargs, _ARGUMENTS)
 
 
 def sync_utils(ctx: Context, name: str, **kwargs: object) -> Plan:
-    """Fetch modules from ``salt://_utils``."""
+    """Copy users' modules from ``salt://_utils`` of the state tree to the minion."""
     return _plan(ctx, "utils", kwargs, _ARGUMENTS)
 
 
 def sync_serializers(ctx: Context, name: str, **kwargs: object) -> Plan:
-    """Fetch modules from ``salt://_serializers``."""
+    """Copy users' modules from ``salt://_serializers`` of the state tree to the minion."""
     return _plan(ctx, "serializers", kwargs, _ARGUMENTS)
 
 
 def sync_wrapper(ctx: Context, name: str, **kwargs: object) -> Plan:
-    """Fetch modules from ``salt://_wrapper``."""
+    """Copy users' modules from ``salt://_wrapper`` of the state tree to the minion."""
     return _plan(ctx, "wrapper", kwargs, _ARGUMENTS)
 
 

@@ -56,7 +56,8 @@ def running(
     conf_file: str | None = None,
     bin_env: str | None = None,
 ) -> Plan:
-    """Start a program, or all programs of a group. Programs that supervisord does not know yet are added.
+    """Start a program of supervisord, or all programs of a group. Programs that supervisord does not know yet are
+    added.
 
     restart
         True: restart programs that already run
@@ -86,7 +87,7 @@ def running(
 def dead(
     ctx: Context, name: str, user: str | None = None, conf_file: str | None = None, bin_env: str | None = None
 ) -> Plan:
-    """Stop a program, or all programs of a group."""
+    """Stop a program of supervisord, or all programs of a group."""
     supervisor = _Supervisor(
         ctx, name.removesuffix("*") if name.endswith(":*") else name, _where(user, conf_file, bin_env)
     )

@@ -33,22 +33,22 @@ def nop(ctx: Context, name: str, **kwargs: object) -> Plan:
 
 
 def succeed_without_changes(ctx: Context, name: str, comment: str = "Success!", **kwargs: object) -> Plan:
-    """Succeed without changes, with ``comment``."""
+    """Let the state succeed without changes, with ``comment``."""
     return Plan.unchanged(comment)
 
 
 def fail_without_changes(ctx: Context, name: str, comment: str = "Failure!", **kwargs: object) -> Plan:
-    """Fail without changes, with ``comment``; also in test mode."""
+    """Fail the state without changes, with ``comment``; also in test mode."""
     return Plan.failed("If we weren't testing, this would be a failure!" if ctx.test else comment)
 
 
 def succeed_with_changes(ctx: Context, name: str, comment: str = "Success!", **kwargs: object) -> Plan:
-    """Report a change and succeed, with ``comment``."""
+    """Report a change and let the state succeed, with ``comment``."""
     return Plan.change("If we weren't testing, this would be successful with changes", [_pretend(comment)], _PRETENDED)
 
 
 def fail_with_changes(ctx: Context, name: str, comment: str = "Failure!", **kwargs: object) -> Plan:
-    """Report a change and fail, with ``comment``."""
+    """Report a change and fail the state, with ``comment``."""
     return Plan.change(
         "If we weren't testing, this would be failed with changes", [_pretend(comment, ok=False)], _PRETENDED
     )

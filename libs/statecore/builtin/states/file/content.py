@@ -1,8 +1,7 @@
-"""The content that a ``file`` state wants: from arguments, pillar or grains, or from a source file.
+"""The content that a ``file`` state gives a file: from arguments, pillar or grains, or from a source file.
 
-A source's content is rendered, encoded and verified here. The module also reads the texts of several sources for
-edits, checks
-signatures, and keeps the texts of ``file.accumulated`` for the length of a run.
+A source's content is rendered, encoded and verified here. The module also reads the texts of several sources for edits,
+checks signatures, and keeps the texts of ``file.accumulated`` for the length of a run.
 """
 
 from __future__ import annotations

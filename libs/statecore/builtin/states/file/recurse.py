@@ -1,4 +1,4 @@
-"""``file.recurse``: a directory of the state tree on the host.
+"""``file.recurse``: copies a directory of the state tree to the host.
 
 Its plan joins the plans of all files, directories and links.
 """

@@ -20,7 +20,7 @@ def config_set(
     output_encoding: str | None = None,
     **kwargs: object,
 ) -> Plan:
-    """Set a configuration key of the repository ``repo``, or with ``global: True`` of the user.
+    """Set a key of the Git configuration: of the repository ``repo``, or with ``global: True`` of the user.
 
     value, multivar
         the value; or a list of values (or text with commas) for a key with several values
@@ -67,7 +67,7 @@ def config_unset(
     output_encoding: str | None = None,
     **kwargs: object,
 ) -> Plan:
-    """Remove configuration keys that match the regular expression ``name``.
+    """Remove the keys of the Git configuration that match the regular expression ``name``.
 
     value_regex
         remove only values that match this regular expression

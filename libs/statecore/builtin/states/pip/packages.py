@@ -27,7 +27,7 @@ class PipPackage:
 
 @dataclass(frozen=True, slots=True)
 class WantedPipPackages:
-    """The arguments of ``pip.installed``, as ``pip.install`` takes them."""
+    """The arguments of ``pip.installed``, under the names that ``pip.install`` takes."""
 
     ctx: Context
     given: Mapping[str, object]

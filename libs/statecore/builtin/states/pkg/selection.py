@@ -24,7 +24,8 @@ class PackageVerification:
 
     @classmethod
     def of(cls, value: object) -> PackageVerification | None:
-        """Return the settings in a ``pkg_verify`` argument; None if it requests no verification:
+        """Return the settings that a ``pkg_verify`` argument describes; None if it requests no verification. Forms of
+        the argument:
 
         True, or a list of {"ignore_types": [...]} and {"verify_options": [...]}. None if it is off. Raises ValueError.
         """

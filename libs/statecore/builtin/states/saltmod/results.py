@@ -32,8 +32,8 @@ class StateReturn(TypedDict):
 
 
 def entry(name: str, result: bool | None, comment: str, changes: Mapping[str, object] | None = None) -> StateReturn:
-    """Return the return of an orchestration's state as a map. These states return no plans, because their returns
-    contain the JID of the job.
+    """Return the result of an orchestration's state as a map {"name", "result", "comment", "changes"}. These states
+    return no plans, because their results contain the JID of the job.
     """
     return {"name": name, "result": result, "comment": comment, "changes": dict(changes or {})}
 

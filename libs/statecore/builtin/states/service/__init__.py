@@ -111,12 +111,12 @@ def disabled(ctx: Context, name: str) -> Plan:
 
 
 def masked(ctx: Context, name: str, runtime: bool = False) -> Plan:
-    """Mask a service, so that nothing can start it. ``runtime``: until the next boot."""
+    """Mask a systemd service, so that nothing can start it. ``runtime``: until the next boot."""
     return masking(ctx, name, runtime=runtime, wanted=True)
 
 
 def unmasked(ctx: Context, name: str, runtime: bool = False) -> Plan:
-    """Remove the mask of a service. ``runtime``: remove the mask that lasts until the next boot."""
+    """Remove the mask of a systemd service. ``runtime``: remove the mask that lasts until the next boot."""
     return masking(ctx, name, runtime=runtime, wanted=False)
 
 

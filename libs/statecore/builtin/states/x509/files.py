@@ -120,7 +120,7 @@ class ManagedFile:
         return Plan.change(f"The {what} would have been {verb}d", [Step(f"write {self.name}", work)], changes)
 
     def plan_of(self, content: bytes) -> Plan:
-        """Return a plan that writes this content to the file, like ``file.managed``."""
+        """Return a plan that writes these bytes to the key's or certificate's file, like ``file.managed``."""
         if self.left_alone:
             return Plan.unchanged(f"File {self.name} is not present and is not set for creation")
         return self._write(content).plan()
