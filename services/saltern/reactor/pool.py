@@ -18,7 +18,10 @@ _BLOCK_SECONDS = 0.2
 
 
 class Pool(Generic[Work]):
-    """Runs lists of work items on several threads. One thread runs the items of a list in their order."""
+    """Runs lists of work items, such as the reactions to an event, on several threads.
+
+    One thread runs the items of a list in their order.
+    """
 
     def __init__(self, threads: int, most_waiting: int, worker: Callable[[], Worker[Work]]) -> None:
         """Start ``threads`` threads. ``places``: number of lists of work items that may wait."""

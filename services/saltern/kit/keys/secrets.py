@@ -32,7 +32,7 @@ Data = Mapping[str, bytes]
 
 
 class Metadata(TypedDict):
-    """The metadata of a Secret."""
+    """The metadata of a Kubernetes Secret."""
 
     name: str
     namespace: str
@@ -40,7 +40,7 @@ class Metadata(TypedDict):
 
 
 class Secret(TypedDict):
-    """A Secret in the form of the Kubernetes API."""
+    """A Kubernetes Secret in the form of the Kubernetes API."""
 
     apiVersion: str
     kind: str

@@ -9,7 +9,7 @@ from typing import Literal, NotRequired, Protocol, TypedDict, overload
 
 
 class TargetAnswer(TypedDict):
-    """Value of the command ``targets``."""
+    """The master's answer to the operators' command ``targets``."""
 
     #: Ids of the accepted minions that the target matches.
     minions: list[str]
@@ -18,7 +18,7 @@ class TargetAnswer(TypedDict):
 
 
 class PublishAnswer(TargetAnswer):
-    """Value of the command ``publish``."""
+    """The master's answer to the operators' command ``publish``."""
 
     #: JID of the job; None if no minion matched.
     jid: str | None
@@ -31,7 +31,7 @@ class PublishAnswer(TargetAnswer):
 
 
 class RunnerAnswer(TypedDict):
-    """Value of the command ``runner``: the runner was started, or had been started by an earlier request."""
+    """The master's answer to the operators' command ``runner``: the runner was started now, or by an earlier request."""
 
     jid: str
     #: Prefix of the runner's event tags.
@@ -39,7 +39,7 @@ class RunnerAnswer(TypedDict):
 
 
 class MinionAnswer(TypedDict):
-    """Value of the command ``known`` for one minion."""
+    """One minion in the master's answer to the operators' command ``known``."""
 
     #: State of the minion's key; empty if the master has no key.
     key: str
@@ -61,7 +61,7 @@ class MinionJobState(TypedDict):
 
 
 class JobStatus(TypedDict):
-    """Value of the command ``job_status``. Times are milliseconds since 1970 by the master's clock."""
+    """The master's answer to the operators' command ``job_status``. Times are milliseconds since 1970 by the master's clock."""
 
     jid: str
     fun: str | list[str]
@@ -77,7 +77,7 @@ class JobStatus(TypedDict):
 
 
 class FoundJob(TypedDict):
-    """A job in the value of the command ``find_jobs``."""
+    """One job in the master's answer to the operators' command ``find_jobs``."""
 
     jid: str
     load: dict[str, object]
@@ -85,7 +85,7 @@ class FoundJob(TypedDict):
 
 
 class JobPage(TypedDict):
-    """Value of the command ``find_jobs``."""
+    """The master's answer to the operators' command ``find_jobs``."""
 
     jobs: list[FoundJob]
     #: Filter ``cursor`` of the next page; empty on the last page.
@@ -93,7 +93,7 @@ class JobPage(TypedDict):
 
 
 class ImportAnswer(TypedDict):
-    """Value of the wheel function ``key.import``."""
+    """The value of the wheel function ``key.import``."""
 
     #: Key list -> minion ids.
     stored: dict[str, list[str]]

@@ -15,14 +15,14 @@ _EVENTS, _READABLE = int(zmq.EVENTS), int(zmq.POLLIN)
 
 
 def send(socket: zmq.Socket[bytes], frames: Sequence[bytes]) -> None:
-    """Send one message of several frames; wait while the socket's queue is full. Raises zmq.ZMQError as pyzmq does."""
+    """Send one message of several frames on a ZeroMQ socket; wait while its queue is full. Raises zmq.ZMQError as pyzmq does."""
     last = len(frames) - 1
     for index, frame in enumerate(frames):
         socket.send(frame, _MORE if index < last else 0)
 
 
 def receive(socket: zmq.Socket[bytes]) -> list[bytes]:
-    """Return the frames of the next message; wait for it. Raises zmq.Again after the socket's RCVTIMEO."""
+    """Return the frames of the next message of a ZeroMQ socket; wait for it. Raises zmq.Again after the socket's RCVTIMEO."""
     frame = socket.recv(0, copy=False)
     found = [frame.bytes]
     while frame.more:

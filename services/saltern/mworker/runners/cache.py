@@ -15,43 +15,47 @@ _MINIONS = "minions"
 
 
 def grains(tools: RunnerTools, tgt: object = None, tgt_type: str = "glob") -> dict[str, dict[str, object]]:
-    """Return {minion: its last known grains}; {} without a target."""
+    """Return {minion: its last known grains} of the targeted minions; {} without a target."""
     return {} if tgt is None else dict(tools.store.cache.grains_of(tools.minions(tgt, tgt_type)))
 
 
 def pillar(tools: RunnerTools, tgt: object = None, tgt_type: str = "glob") -> dict[str, dict[str, object]]:
-    """Return {minion: its last compiled pillar}; of all minions without a target."""
+    """Return {minion: its last compiled pillar} of the targeted minions; without a target of all minions."""
     minions = tools.minions("*" if tgt is None else tgt, tgt_type)
     return unsealed(MasterKeys.load(tools.key_dir).secret, tools.store.cache.pillars_of(minions))
 
 
 def mine(tools: RunnerTools, tgt: object = None, tgt_type: str = "glob") -> dict[str, dict[str, object]]:
-    """Return {minion: {function: value}} of the mine; of all minions without a target."""
+    """Return {minion: {function: value}} of the mine of the targeted minions; without a target of all minions."""
     minions = tools.minions("*" if tgt is None else tgt, tgt_type)
     return {minion: offered for minion in minions if (offered := tools.store.cache.mine_of(minion))}
 
 
 def clear_grains(tools: RunnerTools, tgt: object = None, tgt_type: str = "glob") -> bool:
-    """Delete the stored grains of minions; False without a target. Minions send them again with their next request for
-    pillar.
+    """Delete the grains that the master stores of the targeted minions. Return True; False without a target.
+
+    Minions send their grains again with their next request for pillar.
     """
     return _each(tools, tgt, tgt_type, tools.store.cache.forget_grains)
 
 
 def clear_pillar(tools: RunnerTools, tgt: object = None, tgt_type: str = "glob") -> bool:
-    """Delete the stored pillar of minions, which is used for targeting by pillar; False without a target."""
+    """Delete the pillar that the master stores of the targeted minions for targeting. Return True; False without a target."""
     return _each(tools, tgt, tgt_type, tools.store.cache.forget_pillar)
 
 
 def clear_mine(tools: RunnerTools, tgt: object = None, tgt_type: str = "glob") -> bool:
-    """Delete the whole mine of minions; False without a target."""
+    """Delete the whole mine of the targeted minions. Return True; False without a target."""
     return _each(tools, tgt, tgt_type, tools.store.cache.mine_flush)
 
 
 def clear_mine_func(
     tools: RunnerTools, tgt: object = None, tgt_type: str = "glob", clear_mine_func_flag: str | None = None
 ) -> bool:
-    """Delete one function from the mine of minions; ``clear_mine_func_flag`` names the function."""
+    """Delete one function from the mine of the targeted minions. Return True; False without a target.
+
+    ``clear_mine_func_flag`` names the function.
+    """
     fun = clear_mine_func_flag
     if not fun:
         raise RunnerFault("clear_mine_func_flag must name the function")
@@ -59,18 +63,18 @@ def clear_mine_func(
 
 
 def clear_all(tools: RunnerTools, tgt: object = None, tgt_type: str = "glob") -> bool:
-    """Delete the stored grains, pillar and mine of minions; False without a target."""
+    """Delete the grains, pillar and mine that the master stores of the targeted minions. Return True; False without a target."""
     return _each(tools, tgt, tgt_type, tools.store.cache.forget)
 
 
 def store(tools: RunnerTools, bank: str, key: str, data: object, cachedir: str | None = None) -> None:
-    """Store data under a key of a bank. The banks of minions' data cannot be written."""
+    """Store data under a key of a cache bank (a named area of the master's cache). The banks of minions' data cannot be written."""
     _own(bank)
     tools.store.banks.store(_words(bank), str(key), data)
 
 
 def list_(tools: RunnerTools, bank: str, cachedir: str | None = None) -> list[str]:
-    """Return the keys of a bank and the banks inside it. The bank ``a/b`` is inside the bank ``a``.
+    """Return the keys of a cache bank and the names of the banks inside it. The bank ``a/b`` is inside the bank ``a``.
 
     The banks ``grains``, ``pillar`` and ``mine`` have one key for each minion. ``minions`` contains one bank for each
     minion, as in Salt before 3008.
@@ -110,7 +114,10 @@ def fetch(tools: RunnerTools, bank: str, key: str, cachedir: str | None = None) 
 
 
 def flush(tools: RunnerTools, bank: str, key: str | None = None, cachedir: str | None = None) -> bool:
-    """Delete a key of a bank. Without a key: delete the bank and the banks inside it. False if there was nothing to delete."""
+    """Delete a key of a cache bank. Without a key: delete the bank and the banks inside it.
+
+    Return False if there was nothing to delete.
+    """
     _own(bank)
     return tools.store.banks.flush(_words(bank), None if key is None else str(key))
 

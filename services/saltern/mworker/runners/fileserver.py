@@ -49,7 +49,7 @@ def symlink_list(tools: RunnerTools, saltenv: str = "base", backend: object = No
 
 
 def update(tools: RunnerTools, backend: object = None, remotes: object = None) -> bool:
-    """Update backends now: fetch the Git remotes. Fails if a remote cannot be fetched.
+    """Update the fileserver's backends now: fetch the Git remotes. Return True; fail if a remote cannot be fetched.
 
     ``remotes``: only these, by name or URL, as a list or separated by commas.
     """

@@ -95,7 +95,10 @@ def lookup_jid(
 
 
 def _report(job: Job) -> dict[str, object] | None:
-    """Return the value of a runner that names an outputter, as salt-run shows it at the runner's end; else None."""
+    """Return the value of a runner's job that names an outputter, as salt-run shows it at the runner's end;
+
+    None for another job.
+    """
     if not str(job.load.get("fun", "")).startswith("runner.") or len(job.returns) != 1:
         return None
     (value,) = (ret.get("return") for ret in job.returns.values())
@@ -276,7 +279,7 @@ def _found(
     start: object,
     end: object,
 ) -> Iterator[Job]:
-    """Yield the jobs that match the arguments of list_jobs, newest first."""
+    """Yield the jobs that match the arguments of the runner jobs.list_jobs, newest first."""
     if metadata is not None and not isinstance(metadata, Mapping):
         raise RunnerFault(f"search_metadata is a map, not {type(metadata).__name__}")
     twice = [(new, old) for new, old, value in (("function", "search_function", function), ("after", "start_time", start),

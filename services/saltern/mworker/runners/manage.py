@@ -35,7 +35,7 @@ def up(
     timeout: float | None = None,
     gather_job_timeout: float | None = None,
 ) -> list[str]:
-    """Minions that answer a ping."""
+    """Return the ids of the targeted minions that answer a ping."""
     return status(tools, True, tgt, tgt_type, timeout, gather_job_timeout)["up"]
 
 
@@ -47,7 +47,7 @@ def down(
     timeout: float | None = None,
     gather_job_timeout: float | None = None,
 ) -> list[str]:
-    """Accepted minions that do not answer a ping; with ``removekeys`` their keys are deleted."""
+    """Return the ids of accepted minions that do not answer a ping; with ``removekeys`` their keys are deleted."""
     silent = status(tools, True, tgt, tgt_type, timeout, gather_job_timeout)["down"]
     if removekeys and silent:
         tools.control.call("wheel", fun="key.delete", user=tools.user, kwarg={"match": silent})

@@ -50,7 +50,7 @@ class ReturnerJobs:
         self._name = name
 
     def job(self, jid: str) -> Job:
-        """Return a job with its returns: {minion id: {"return": value, further fields}}."""
+        """Return the job ``jid`` from the returner, with its returns: {minion id: {"return": value, further fields}}."""
         load, returns = self._ask("get_load", jid), self._ask("get_jid", jid)
         if not load and not returns:
             raise RunnerFault(f"the returner {self._name} has no job with the JID {jid}")

@@ -21,11 +21,10 @@ from statecore.model.errors import NotAvailable
 
 
 def find(fun: str, options: MasterOptions, own: Mapping[str, Runner]) -> Runner | None:
-    """Return the user's runner of this name; None if no file can contain it. No file is executed before the runner is
-    called.
+    """Return the user's runner with the name ``fun``; None if no file can contain it.
 
-    A file that cannot be loaded, or that lacks the function, gives its error as the runner's result. ``own``: the
-    built-in runners.
+    No file is executed before the runner is called. A file that cannot be loaded, or that lacks the function, gives its error
+    as the runner's result. ``own``: the built-in runners.
     """
     loader = loader_of(options)
     known = fun.count(".") == 1 and loader.known("runners", fun.partition(".")[0])
