@@ -38,6 +38,7 @@ TRACING = (
 #: ``templates``: whoever runs an image cannot add them.
 MINION = (
     "cffi",
+    "croniter",
     "cryptography",
     "jinja2",
     "jmespath",
@@ -46,8 +47,10 @@ MINION = (
     "msgpack",
     "packaging",
     "pycparser",
+    "python-dateutil",
     "pyyaml",
     "pyzmq",
+    "tzdata",
     *TRACING,
 )
 

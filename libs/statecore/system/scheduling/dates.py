@@ -1,96 +1,46 @@
 """Dates and times of day in a schedule (``when``, ``range``, ``after``, ``until``, ``once``).
 
-Salt uses dateutil, which guesses. This parser accepts the following forms, each at most once and in any order. A text
-that has anything else in it is an error:
+The library dateutil, which Salt uses, reads them, so a text has the value that it has in Salt::
 
     5:00pm   5pm   17:00   17:00:30          a time of day; without one it is midnight
     2026-01-31   2026/01/31   20260131       a date
-    01/31/2026   31.01.2026                  month first with slashes, day first with dots
+    01/31/2026   1/31/26   31.01.2026        month first, unless that number is above 12
     Jan 31, 2026   31 January   Jan 31       a date; without a year it is this year
     Monday   Tue                             the next such day, today included; ignored beside a date
-    2026-01-31T17:00:30   now   today   tomorrow
 
-All are in the minion's local time. A time zone (``Z``, ``+01:00``) is refused, because dates with and without one
-cannot be compared.
+``now``, ``today`` and ``tomorrow`` are known besides. All are in the minion's local time. Two kinds of text that dateutil
+accepts are refused, because the job would run at a time that nobody wrote: a date of which the month or the day is
+missing (``17`` is the 17th of this month, ``1700`` a year), and a time zone (``Z``, ``+01:00``, ``10:00-17:00``).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
 from datetime import date, datetime, time, timedelta
+from typing import TYPE_CHECKING
 
-_MONTH_NAMES = (
-    *("january", "february", "march", "april", "may", "june"),
-    *("july", "august", "september", "october", "november", "december"),
-)
-_DAY_NAMES = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+from statecore.model.lazy import lazy_module
 
-_MONTHS: Mapping[str, int] = {
-    **{name: number for number, name in enumerate(_MONTH_NAMES, 1)},
-    **{name[:3]: number for number, name in enumerate(_MONTH_NAMES, 1)},
-    "sept": 9,
-}
-_WEEKDAYS: Mapping[str, int] = {
-    **{name: number for number, name in enumerate(_DAY_NAMES)},
-    **{name[:3]: number for number, name in enumerate(_DAY_NAMES)},
-    "tues": 1,
-    "weds": 2,
-    "thur": 3,
-    "thurs": 3,
-}
-_MONTH = "|".join(sorted(_MONTHS, key=len, reverse=True))
-_WEEKDAY = "|".join(sorted(_WEEKDAYS, key=len, reverse=True))
+if TYPE_CHECKING:
+    from dateutil import parser
+else:
+    # 1 MB and 16 ms, which only a minion with a date in its schedule pays.
+    parser = lazy_module("dateutil.parser")
 
-#: End of a pattern: the word or number must end there too.
-_END = r"(?![\w:])"
+_WORDS = re.compile(r"\b(today|tomorrow)\b")
 
-_TIMES = (
-    re.compile(rf"(?:(?<=\d)t|\b)(\d\d?):(\d\d)(?::(\d\d)(?:\.\d+)?)?\s*([ap])\.?m\.?{_END}"),
-    re.compile(rf"(?:(?<=\d)t|\b)(\d\d?):(\d\d)(?::(\d\d)(?:\.\d+)?)?{_END}"),
-    re.compile(rf"\b(\d\d?)()()\s*([ap])\.?m\.?{_END}"),
-)
+#: Abbreviations of weekdays that dateutil does not know -> the letters that it knows.
+_WEEKDAYS = re.compile(r"\b(tue|wed|thu)(?:s|r|rs)\b")
 
-
-def _ymd(match: re.Match[str], today: date) -> date:
-    return date(int(match[1]), int(match[2]), int(match[3]))
-
-
-def _mdy(match: re.Match[str], today: date) -> date:
-    return date(int(match[3]), int(match[1]), int(match[2]))
-
-
-def _dmy(match: re.Match[str], today: date) -> date:
-    return date(int(match[3]), int(match[2]), int(match[1]))
-
-
-def _month_day(match: re.Match[str], today: date) -> date:
-    return date(int(match[3] or today.year), _MONTHS[match[1]], int(match[2]))
-
-
-def _day_month(match: re.Match[str], today: date) -> date:
-    return date(int(match[3] or today.year), _MONTHS[match[2]], int(match[1]))
-
-
-_DATES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], date], date]], ...] = (
-    (re.compile(r"(?<![\d-])(\d{4})-(\d\d?)-(\d\d?)(?![\d-])"), _ymd),
-    (re.compile(r"(?<![\d/])(\d{4})/(\d\d?)/(\d\d?)(?![\d/])"), _ymd),
-    (re.compile(rf"\b(\d{{4}})(\d\d)(\d\d){_END}"), _ymd),
-    (re.compile(r"(?<![\d/])(\d\d?)/(\d\d?)/(\d{4})(?![\d/])"), _mdy),
-    (re.compile(r"(?<![\d.])(\d\d?)\.(\d\d?)\.(\d{4})(?![\d.])"), _dmy),
-    (re.compile(rf"\b({_MONTH})\.?\s+(\d\d?)(?:st|nd|rd|th)?(?:,?\s+(\d{{4}}))?{_END}"), _month_day),
-    (re.compile(rf"\b(\d\d?)(?:st|nd|rd|th)?\s+({_MONTH})\.?(?:,?\s+(\d{{4}}))?{_END}"), _day_month),
-)
-_DAY_OF_WEEK = re.compile(rf"\b({_WEEKDAY})\b\.?")
-_WORDS = re.compile(r"\b(now|today|tomorrow)\b")
-_FILL = re.compile(r"\b(?:at|on|and)\b|[\s,]+")
+#: Two dates that differ in year, month and day, for each day of the week that follows them. Both years have a 29 February.
+_DEFAULTS = (datetime(2000, 1, 1), datetime(2004, 3, 13))
 
 
 def parse_date(value: object, now: datetime) -> datetime:
     """Return the date and time that a value in a schedule describes, in local time.
 
-    ``now`` supplies the day, week and year that the text leaves out. Raises ValueError with the part of the text that
-    cannot be parsed.
+    ``now`` supplies the day, week and year that the text leaves out. Raises ValueError with the reason if the text is
+    not a date.
     """
     if isinstance(value, datetime):
         if value.tzinfo is not None:
@@ -99,46 +49,36 @@ def parse_date(value: object, now: datetime) -> datetime:
     if isinstance(value, date):
         return datetime.combine(value, time())
     if not isinstance(value, str):
-        raise ValueError(f"{value!r} is not a date")
-    rest = value.strip().lower()
-    if not rest:
-        raise ValueError("'' is not a date")
-    if rest == "now":
+        raise ValueError(f"{value!r} is not a date; write a text such as 2026-01-31 or 5:00pm")
+    text = value.strip().lower()
+    if text == "now":
         return now
+    day = datetime.combine(now.date(), time())
+    if word := _WORDS.search(text):
+        day += timedelta(days=word[1] == "tomorrow")
+        text = _WORDS.sub("", text, count=1).strip() or "00:00"
+    text = _WEEKDAYS.sub(r"\1", text)
     try:
-        clock, rest = _time_of_day(rest)
-        day, rest = _day(rest, now.date())
-    except ValueError as error:
+        _check_parts(text)
+        return _parsed(text, day)
+    except (ValueError, OverflowError) as error:
         raise ValueError(f"'{value}': {error}") from error
-    if left := _FILL.sub(" ", rest).strip():
-        raise ValueError(f"'{value}': '{left}' is not understood")
-    return datetime.combine(day, clock)
 
 
-def _time_of_day(text: str) -> tuple[time, str]:
-    for pattern in _TIMES:
-        if match := pattern.search(text):
-            hour, minute, second = int(match[1]), int(match[2] or 0), int(match[3] or 0)
-            if half := match[4] if match.lastindex == 4 else None:
-                if not 1 <= hour <= 12:
-                    raise ValueError(f"hour {hour} is not between 1 and 12")
-                hour = hour % 12 + (12 if half == "p" else 0)
-            return time(hour, minute, second), text[: match.start()] + " " + text[match.end() :]
-    return time(), text
+def _check_parts(text: str) -> None:
+    """Raise ValueError if a text names a part of a date only. A part that it names does not depend on the default."""
+    one, two = (_parsed(text, default) for default in _DEFAULTS)
+    year, month, day = one.year == two.year, one.month == two.month, one.day == two.day
+    if month != day or (year and not month):
+        raise ValueError("month or day is missing; write a date such as 2026-01-31, or a time such as 17:00 or 5pm")
 
 
-def _day(text: str, today: date) -> tuple[date, str]:
-    found: date | None = None
-    for pattern, read in _DATES:
-        if match := pattern.search(text):
-            found = read(match, today)
-            text = text[: match.start()] + " " + text[match.end() :]
-            break
-    if match := _DAY_OF_WEEK.search(text):
-        text = text[: match.start()] + " " + text[match.end() :]
-        if found is None:
-            found = today + timedelta(days=(_WEEKDAYS[match[1]] - today.weekday()) % 7)
-    elif found is None and (match := _WORDS.search(text)):
-        text = text[: match.start()] + " " + text[match.end() :]
-        found = today + timedelta(days=match[1] == "tomorrow")
-    return found or today, text
+def _parsed(text: str, default: datetime) -> datetime:
+    found: datetime = parser.parse(text, default=default, tzinfos=_refuse_zone)
+    return found
+
+
+def _refuse_zone(name: str | None, offset: int | None) -> None:
+    """Raise ValueError if dateutil found a time zone in a text."""
+    if name is not None or offset is not None:
+        raise ValueError("it has a time zone; write it in the minion's local time")

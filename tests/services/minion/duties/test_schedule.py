@@ -129,7 +129,7 @@ def test_a_job_goes_on_when_pillar_is_read_anew_and_begins_anew_when_it_changed(
 @pytest.mark.parametrize("source", ["pillar", "grains"])
 def test_dates_have_names_in_pillar_and_grains(file: Path, source: str) -> None:
     made = Made(file, {"j": {"function": "test.ping", "when": "tea"}})
-    assert "is not understood" in made.status("j")["_error"]
+    assert "Unknown string format" in made.status("j")["_error"]
     whens = {"whens": {"tea": "12:00:30"}}
     made.schedule.update(whens if source == "pillar" else {}, whens if source == "grains" else {})
     assert made.names() == []
