@@ -64,7 +64,7 @@ def test_versions_report(program: str, capsys: pytest.CaptureFixture[str]) -> No
         PARSERS[program]().parse(["-V"])
     assert ended.value.code == 0
     said = capsys.readouterr().out
-    assert re.match(r"Saltern:\n    saltern-services: \S+\n\nIt stands on:\n", said)
+    assert re.match(r"Saltern:\n    saltern-services: \S+\n\nPackages:\n", said)
     assert re.search(r"^    pyzmq: \d", said, re.MULTILINE)
     assert re.search(r"^    Python: 3\.", said, re.MULTILINE)
 

@@ -19,7 +19,7 @@ _KEYWORD = re.compile(r"([^\d\W][\w.-]*)=(?!=)(.*)\Z", re.DOTALL)
 #: ``name=value`` in a publication. As in Salt, the value is one line, and one line end behind it is left out.
 _SENT_KEYWORD = re.compile(r"([^\d\W][\w.-]*)=(?!=)(.*)$")
 
-#: Starts like a word or a path and holds nothing that YAML gives a meaning to. Words of YAML's own are in _RESERVED.
+#: A word that starts like a name or a path, without characters that mean something in YAML. YAML's own words are in _RESERVED.
 _PLAIN = re.compile(r"[A-Za-z_/][\w./@*+,=-]*\Z", re.ASCII)
 
 _RESERVED = frozenset({"true", "false", "yes", "no", "on", "off", "null", "none"})
@@ -38,7 +38,7 @@ class _ValueLoader(_Loader):  # type: ignore[misc, valid-type]  # one of two cla
 
 
 def _whole_number(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> int:
-    # File modes are why: 0644 must not become 420.
+    # As in Salt, so that the file mode 0644 does not become 420.
     if node.value.startswith("0") and not node.value.startswith(("0b", "0x")):
         node.value = node.value.lstrip("0") or "0"
     number: int = loader.construct_yaml_int(node)
@@ -71,7 +71,7 @@ def value_of(word: str) -> object:
     try:
         value = yaml.load(word, Loader=_ValueLoader)
     except (yaml.YAMLError, ValueError, TypeError, RecursionError):
-        # What is no YAML is text: `salt '*' cmd.run 'echo "{"'`.
+        # A word that is not valid YAML stays text: `salt '*' cmd.run 'echo "{"'`.
         return word
     return value if _is_meant(word, value) else word
 

@@ -22,7 +22,7 @@ from saltern.kit.command.arguments import value_of
 from saltern.kit.command.launcher import SAID
 from saltern.kit.config.reading import ConfigError
 
-#: What ``--log-level`` takes. The commands themselves log nothing; scripts pass it.
+#: Values of ``--log-level``. The commands accept the option for scripts' sake and log nothing.
 LOG_LEVELS = ("all", "garbage", "trace", "debug", "profile", "info", "warning", "error", "critical", "quiet")
 
 
@@ -36,7 +36,7 @@ class Exit(IntEnum):
     NO_RETURN = 2
     #: A wrong command line (EX_USAGE).
     USAGE = 64
-    #: The master did not answer (EX_UNAVAILABLE). Salt says 0 here.
+    #: The master did not answer (EX_UNAVAILABLE). Salt's commands end with 0 here.
     UNAVAILABLE = 69
     #: A configuration that cannot be used (EX_CONFIG).
     CONFIG = 78
@@ -60,7 +60,7 @@ class RefusedOption(NamedTuple):
 
 _NOT_SUPPORTED = (RefusedOption(("--saltfile",), True, "give the options on the command line or in the configuration"),)
 
-#: Those of commands that speak to a master about its minions.
+#: Refused options of the commands that send requests about minions to a master.
 EXTERNAL_AUTH = (
     RefusedOption(("-a", "--auth", "--eauth", "--external-auth"), True, "who may do what is said by keys: control_acl"),
     RefusedOption(("-T", "--make-token"), False, "who may do what is said by keys: control_acl"),
@@ -106,7 +106,7 @@ class CommandParser(argparse.ArgumentParser):
         self.add_argument(*log_flags, choices=LOG_LEVELS, metavar="LEVEL", help="accepted for Salt's sake")
         self.add_argument("--log-file", metavar="FILE", help=argparse.SUPPRESS)
         self.add_argument("--log-file-level", choices=LOG_LEVELS, metavar="LEVEL", help=argparse.SUPPRESS)
-        # Whatever no command expects shows its traceback anyway.
+        # Accepted without effect: an unexpected exception always shows its traceback.
         self.add_argument("--hard-crash", action="store_true", help=argparse.SUPPRESS)
         self.refuse(_NOT_SUPPORTED)
         self.add_argument("words", nargs="*", help=argparse.SUPPRESS)
@@ -135,7 +135,7 @@ class CommandParser(argparse.ArgumentParser):
 
 class _Version(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        # Only here: reading what is installed takes longer than the rest of the start.
+        # Imported only here: it takes longer than the rest of the start.
         from importlib.metadata import version
 
         sys.stdout.write(f"{parser.prog} {version('saltern-services')} (Saltern)\n")
@@ -151,11 +151,11 @@ class _Refuses(argparse.Action):
 
 class _Versions(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        # Only here, as for _Version.
+        # Imported only here, as in _Version.
         from importlib.metadata import PackageNotFoundError, version
 
-        sys.stdout.write(f"Saltern:\n{'':>4}saltern-services: {version('saltern-services')}\n\nIt stands on:\n")
-        for name in _STANDS_ON:
+        sys.stdout.write(f"Saltern:\n{'':>4}saltern-services: {version('saltern-services')}\n\nPackages:\n")
+        for name in _PACKAGES:
             try:
                 found = version(name)
             except PackageNotFoundError:
@@ -165,8 +165,8 @@ class _Versions(argparse.Action):
         parser.exit(0)
 
 
-#: Packages whose version a report of a fault should name.
-_STANDS_ON = ("cryptography", "Jinja2", "msgpack", "PyYAML", "pyzmq", "redis")
+#: Packages whose versions ``--versions-report`` shows.
+_PACKAGES = ("cryptography", "Jinja2", "msgpack", "PyYAML", "pyzmq", "redis")
 
 
 def words_of_stdin(words: Sequence[str]) -> list[str]:
@@ -186,11 +186,11 @@ def run_command(body: Callable[[], int], interrupted: int = Exit.OK) -> int:
     CommandError and ConfigError are printed as one line on stderr and give their exit code. Ctrl-C is printed as one line and gives
     the exit code ``interrupted``. Any other exception is a defect and shows its traceback.
     """
-    # A command is short and makes much that it keeps to the end: looking for garbage as often as a server takes a tenth of it.
+    # A command is short and keeps most objects to the end. With a server's settings garbage collection takes 10 % of the time.
     gc.set_threshold(500_000, 20, 50)
     _open_streams()
     if isinstance(sys.stdout, io.TextIOWrapper):
-        # A minion may return what the terminal's encoding has no letters for; that must not hide the rest.
+        # A minion may return characters that the terminal's encoding lacks; the rest of the output must still appear.
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         code = body()
@@ -199,7 +199,7 @@ def run_command(body: Callable[[], int], interrupted: int = Exit.OK) -> int:
         sys.stderr.write(SAID)
         return interrupted
     except BrokenPipeError:
-        # The reader (less, head) has seen enough.
+        # The program that reads the output (less, head) has closed the pipe.
         standard_output.silence()
         return Exit.OK
     except ConfigError as error:
@@ -235,7 +235,7 @@ def user_name(env: Mapping[str, str], uid: int) -> str:
     try:
         name = pwd.getpwuid(uid).pw_name
     except KeyError:
-        # A container may run under a number that has no name.
+        # In a container the user id may have no name.
         name = str(uid)
     if name == "root" and env.get("SUDO_USER"):
         return f"sudo_{env['SUDO_USER']}"

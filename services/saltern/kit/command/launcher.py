@@ -11,17 +11,17 @@ import sys
 
 from saltern.kit.command import standard_output
 
-#: As of ``typing``, which takes longer to import than all the rest here.
+#: Replaces ``typing.TYPE_CHECKING``: importing ``typing`` takes longer than all other imports of this module.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import FrameType
     from typing import NoReturn
 
-#: What Salt says at Ctrl-C; its commands end with 0 then.
+#: Salt's text at Ctrl-C; its commands then end with 0.
 SAID = "\nExiting gracefully on Ctrl-c\n"
 
-#: Exit code after Ctrl-C where Salt has no such command, as shells have it: what was begun is not done.
+#: Exit code after Ctrl-C of commands that Salt does not have: the shells' code for an unfinished command.
 INTERRUPTED = 130
 
 
@@ -33,7 +33,7 @@ def run(module: str, interrupted: int = 0) -> NoReturn:
     """
     ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if ours:
-        # While modules are imported no exception will do: who imports one may catch it, and what is half imported stays so.
+        # While modules are imported, a KeyboardInterrupt could be caught by a module, or leave a module half imported.
         signal.signal(signal.SIGINT, _ending(interrupted, SAID))
     main = _main(module)
     try:
@@ -41,7 +41,7 @@ def run(module: str, interrupted: int = 0) -> NoReturn:
             signal.signal(signal.SIGINT, signal.default_int_handler)
         code = _code_of(main)
     except BrokenPipeError:
-        # The reader (less, head) has seen enough.
+        # The program that reads the output (less, head) has closed the pipe.
         standard_output.silence()
         code = 0
     except OSError:
@@ -53,7 +53,7 @@ def run(module: str, interrupted: int = 0) -> NoReturn:
         _say(SAID)
         code = interrupted
     if ours:
-        # All is said.
+        # All output is written, so a late Ctrl-C ends the process silently.
         signal.signal(signal.SIGINT, _ending(code, ""))
     _leave(code)
 
@@ -105,7 +105,7 @@ def _leave(code: int) -> NoReturn:
 
 
 def _say(text: str) -> None:
-    # Below Python's streams: the signal may have come in the middle of a write to them.
+    # Written to the file descriptor: the signal may have interrupted a write to Python's stream.
     if text and sys.stderr is not None:
         try:
             os.write(sys.stderr.fileno(), text.encode())

@@ -11,7 +11,7 @@ UNITS: Mapping[str, int] = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 _PART = re.compile(r"(\d+(?:\.\d+)?)([smhdw])", re.ASCII)
 _WHOLE = re.compile(rf"(?:{_PART.pattern})+", re.ASCII)
 
-#: More is a slip of the hand, and would not fit into what counts milliseconds.
+#: Longest accepted duration, seconds. A longer one is a typing error, and would overflow counters of milliseconds.
 _LONGEST = 100 * 365 * 86400
 
 

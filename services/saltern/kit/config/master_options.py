@@ -248,5 +248,5 @@ class MasterOptions(StateOptions, FileserverOptions, WorkerOptions):
     )
 
 
-#: What `salt`, `salt-key` and `salt-run` read is the master's file.
+#: `salt`, `salt-key` and `salt-run` read the master's file, so they have the master's options.
 ClientOptions = MasterOptions

@@ -14,7 +14,7 @@ from saltern.kit.config.option_fields import option
 from saltern.kit.config.reading import ConfigError, conf_file, config_directory, gpg_keys, read_options
 from saltern.kit.config.state_options import StateOptions
 
-#: What a minion may apply when it starts.
+#: Values of ``spool_policy``, and of ``startup_states``.
 _SPOOL_POLICIES = ("refuse", "drop_oldest")
 _STARTUPS = ("", "highstate", "sls", "top")
 
@@ -201,7 +201,7 @@ class MinionOptions(StateOptions, FileserverOptions):
 
 
 def _own_name() -> str:
-    # Asked for by minions without an id alone; a command with one need not load sockets.
+    # Imported only for a minion without an id: a command with an id need not load sockets.
     import socket
 
     return socket.getfqdn()

@@ -14,16 +14,16 @@ import yaml
 from saltern.kit.config.master import ConfigError, MasterOptions
 from saltwire import tags
 
-#: Tags of jobs and returns, that a job cache of the site's own is made of.
+#: Tag globs of the events from which an external job cache is made: jobs and returns.
 JOB_TAGS = ("salt/job/*/new", "salt/job/*/ret/*")
 
-#: Of jobs alone.
+#: Tag globs of the events about jobs, without returns.
 LOAD_TAGS = JOB_TAGS[:1]
 
 #: Values of ``master_job_cache`` and ``ext_job_cache`` that mean Redis: it is the job cache anyway. The first is Salt's default.
 REDIS = ("local_cache", "redis", "")
 
-#: Tag glob -> files, in the order in which they were configured; a glob may come twice.
+#: Maps of tag glob to reactor SLS files, in the configured order; a glob may occur twice.
 Rows: TypeAlias = list[dict[str, str | list[str]]]
 
 

@@ -33,23 +33,23 @@ from statecore.model.nearest import close_matches
 if TYPE_CHECKING:
     from saltern.kit.config import stock_minion_options
 else:
-    # A large table that only the errors of unknown options need.
+    # A large table that is needed only for errors about unknown options.
     stock_minion_options = lazy_module("saltern.kit.config.stock_minion_options")
 
-#: C speed where libyaml is there; the pure loader reads the same language.
+#: libyaml's loader, which is faster, if it is installed; both read the same language.
 _LOADER: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 DEFAULT_CONFIG_DIR = "/etc/salt"
 ENV_PREFIX = "SALTERN_"
 
-#: Ends a variable that names a file with the value. Options whose own name ends so (``output_file``) come first.
+#: Suffix of a variable that names a file with the value. An option whose own name ends so (``output_file``) has precedence.
 _FILE = "_file"
 
 #: Options that several files of ``<file>.d`` may each say a part of. What the main file says of them counts only without those, as
 #: in Salt: one of them is what was saved of the whole.
 _JOINED = ("beacons", "schedule")
 
-#: Starts Salt's names for what is ``out_table`` here.
+#: Prefix of Salt's options that are joined into ``out_table``.
 _TABLE = "out.table."
 
 Options = TypeVar("Options", bound=StateOptions)
@@ -124,13 +124,13 @@ def read_options(kind: type[Options], file_name: str, config_dir: str | None, en
             if name in _JOINED and path.parent != directory:
                 checked = {**joined.get(name, {}), **checked}
                 joined[name] = checked
-            # Each file may say some of them.
+            # Each file may set some of the module settings.
             values[name] = {**values.get(name, {}), **checked} if name == "module_settings" else checked
     for variable, text in env.items():
         name = variable.removeprefix(ENV_PREFIX).lower()
         if variable.startswith(ENV_PREFIX) and name not in names and name.removesuffix(_FILE) in names:
             name, text = name.removesuffix(_FILE), _text_of(variable, text)
-        # Variables for the other kind of process (a lab sources one file for all) are none of ours.
+        # A variable may be meant for the other kind of process: a lab sources one file for master and minion.
         if variable.startswith(ENV_PREFIX) and name in names:
             values[name] = _checked(name, _from_env(variable, text, hints[name]), hints, names, partial(str, variable))
     return kind(**values)
@@ -165,7 +165,7 @@ def _read_file(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
     except (yaml.YAMLError, ValueError) as error:
-        # A ValueError is a date that is none.
+        # YAML raises ValueError for an invalid date.
         raise ConfigError(f"{path}: not valid YAML: {_one_line(error)}") from error
     if data is None:
         return {}
@@ -226,7 +226,7 @@ def _from_env(variable: str, text: str, hint: Any) -> Any:
 
 def _checked(name: str, value: Any, hints: Mapping[str, Any], names: set[str], where: Callable[[], str]) -> Any:
     if name not in names:
-        # A minion's alone: what a master's mean is told by `saltern import`.
+        # Only for minions: `saltern import` explains a stock master's options.
         if "host_root" in names and (advice := stock_minion_options.advice_for(str(name))):
             raise ConfigError(f"{where()}: option '{name}' is stock Salt's: {advice}")
         near = close_matches(str(name), names, n=1)

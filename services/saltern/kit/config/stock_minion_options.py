@@ -15,7 +15,7 @@ _FETCHED = "take it away: keys, files and pillar are the master's"
 _WIRE = "the master is spoken to over ZeroMQ, by master, master_port and publish_port"
 _ID = "say id"
 
-#: Glob of names -> what to do. The first that fits counts.
+#: Glob of option names -> advice. The first matching glob counts.
 _TABLE: Mapping[str, str] = {
     "log_file": _LOGS,
     "log_level_logfile": _LOGS,

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from saltern.kit.config.master import ConfigError, MasterOptions
 from statecore.model.nearest import close_matches
 
-#: The name of the pool where there is but one.
+#: Name of the only pool, if the configuration defines none.
 ONLY = "default"
 
-#: Stands for all commands that no pool names.
+#: Stands for all commands that no pool lists.
 REST = "*"
 
 _SETTINGS = ("worker_count", "commands")
@@ -25,11 +25,11 @@ _SETTINGS = ("worker_count", "commands")
 class Pools:
     """The worker pools of a master: the share of the workers of each pool, and the commands that each pool takes."""
 
-    #: Pool -> its part of the workers; in the order of the configuration.
+    #: Pool -> number of its workers (option ``worker_count``), in the order of the configuration.
     workers: Mapping[str, int]
-    #: Command -> pool, of those that are named.
+    #: Command -> pool, for commands that a pool lists.
     named: Mapping[str, str]
-    #: The pool of all others.
+    #: The pool of all other commands.
     rest: str
 
     @property
@@ -103,7 +103,7 @@ def _wrong(given: Mapping[str, object]) -> Iterator[str]:
 def _wrong_name(pool: object) -> str:
     if not isinstance(pool, str) or not pool:
         return f"a pool's name is text, not {pool!r}"
-    # As in Salt, where names of pools are parts of paths.
+    # As in Salt, where the names of pools are parts of file paths.
     barred = any(mark in pool for mark in ("/", "\\", "\0")) or pool == ".."
     return f"the pool's name {pool!r} must be no path" if barred else ""
 

@@ -18,7 +18,7 @@ from saltern.kit.links.answers import PublishAnswer
 #: Publishes (target, target type, function, arguments) and returns the master's answer.
 Publish = Callable[[object, str, object, list[object]], PublishAnswer]
 
-#: Waits for a published job: (answer, who takes the returns).
+#: Starts to follow a published job; takes the master's answer and the receiver of the returns.
 Follow = Callable[[PublishAnswer, Returns], None]
 
 
@@ -155,7 +155,7 @@ def run_batch(
         if job["jid"]:
             follow(job, steps)
         else:
-            # Their keys were deleted since the ping.
+            # The keys of these minions were deleted since the ping.
             for minion in minions:
                 steps.add_silent(minion, "")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-#: Said instead of returns, in Salt's words, since scripts look for them.
+#: Printed if no minion matches. The text is Salt's, because scripts look for it.
 NO_MATCH = "No minions matched the target. No command was sent, no jid was assigned."
 
 

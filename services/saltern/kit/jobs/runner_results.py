@@ -10,7 +10,7 @@ from saltern.kit.links.answers import RunnerAnswer
 from saltern.kit.links.control import CONTROL_PATIENCE, ControlClient
 from saltern.kit.links.event_bus import EventSubscriber
 
-#: Seconds between looks into the job cache: without the event bus, and in case it dropped the result.
+#: Seconds between two reads of the job cache, by whether the bus confirmed the subscription.
 _LOOK_EVERY = {False: 0.5, True: 5.0}
 
 
@@ -65,7 +65,7 @@ def runner_results(
     return found
 
 
-#: Behind a job's tag: what is said of every runner, and of what an orchestration asks others to do.
+#: Ends of the tags of events that every runner and every orchestration has. Other ends are events that the runner fires itself.
 _OF_THE_JOB = ("new", "ret", "args")
 
 

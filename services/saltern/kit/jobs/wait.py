@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-#: What the event bus puts in the place of a value that is too large for it.
+#: Text with which the event bus replaces a value that is too large.
 TRIMMED = "VALUE_TRIMMED"
 
 
@@ -124,7 +124,7 @@ class JobWait:
         if self._finished or now < self.deadline:
             return shown
         if self._probe and not self._running:
-            # Nobody was heard to run it. As with returns: what counts is what the job cache holds.
+            # No minion reported that it runs the job. The job cache decides, as for returns.
             return [*shown, AskProbe(self._probe)]
         return [*shown, *self._go_on(now)]
 
@@ -159,7 +159,7 @@ class JobWait:
             return []
         if not self.pending:
             return self._finish()
-        # Whatever is decided next, it is decided on what the job cache holds and not on what the bus let through.
+        # The next decision needs the returns in the job cache, because the bus may have lost events.
         return [AskReturns()]
 
     def _came_back(self, found: Mapping[str, Mapping[str, object]]) -> list[Instruction]:

@@ -32,7 +32,7 @@ class Pace:
     def __init__(self, pauses: Pauses, now: float) -> None:
         self._pauses = pauses
         self._pause = pauses.first
-        #: When to look next.
+        #: Time of the next read.
         self.at = now + self._pause
 
     def heard(self, now: float) -> None:
@@ -52,7 +52,7 @@ class Pace:
 #: what concerns us, and nobody tells; a thousand commands that wait for long jobs ask for some thirty looks a second.
 _PAUSES: Mapping[bool, Pauses] = {True: Pauses(first=2.0, longest=30.0), False: Pauses(first=0.5, longest=5.0)}
 
-#: Seconds that the master has to answer such a look while the bus may still bring what is looked for.
+#: Seconds to wait for the answer to such a read while the bus may still deliver the return.
 _LOOK_PATIENCE = 2.0
 
 
@@ -91,9 +91,9 @@ class JobWatch:
         self._user = user
         self._heard = heard
         self._followed: dict[str, _Followed] = {}
-        #: (when, what): calls of the future; so a batch pauses between its steps.
+        #: (time, function): calls to make later. A batch uses them to pause between its steps.
         self._later: list[tuple[float, Callable[[], None]]] = []
-        #: The job that was followed last; empty before the first.
+        #: JID of the job that was followed last; empty before the first.
         self.jid = ""
         self._do: Mapping[type[Instruction], Callable[[JobWait, Returns, Any], Iterable[Instruction]]] = {
             Show: self._show,
@@ -136,7 +136,7 @@ class JobWatch:
         if not times:
             return
         event = self._bus.next(max(min(times) - self._clock(), 0.0))
-        # A copy: what a return is given to may start to follow the next job of a batch.
+        # A copy, because the receiver of a return may start to follow the next job of a batch.
         for one in list(followed):
             instructions = [] if event is None else one.wait.event(*event, self._clock())
             if instructions:
@@ -153,7 +153,7 @@ class JobWatch:
             if pending := sorted(one.wait.pending):
                 found = self._control.call("job_returns", timeout=patience, jid=one.wait.jid, minions=pending)
         except (ControlError, ControlTimeout):
-            # Asked again at the deadline, which then says what is wrong.
+            # The job cache is read again at the deadline, and that read raises the error.
             if not self._heard:
                 raise
         one.pace.looked(self._clock(), found=bool(found))
@@ -206,5 +206,5 @@ class JobWatch:
         return ()
 
 
-#: A pause is so many times the one before: what is found by a look is found after about half of its own time more.
+#: Factor between two pauses: a return that only the job cache has is found after at most half of the job's time more.
 _GROWTH = 1.5

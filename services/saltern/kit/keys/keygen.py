@@ -26,7 +26,7 @@ from saltwire.errors import OwnFault
 from saltwire.keys import PrivateKey
 from statecore.host.content import atomic_file
 
-#: Roles that prove the master to minions, or read their secrets.
+#: Roles that need the master's own keys.
 _SPEAK_TO_MINIONS = ("publisher", "mworker")
 
 #: Bits of the master's key: what a public key may have to be understood.
@@ -167,7 +167,7 @@ def _make_known(directory: Path, name: str, other: str, public: bytes, files: _F
 
 
 def _master_keys(directory: Path, keysize: int, files: _Files) -> None:
-    # Of two that make them at once, the one counts that is the first in the directory of this role.
+    # If two processes make the keys at once, the first file in this role's directory counts.
     decides = directory / _SPEAK_TO_MINIONS[0]
     if _held(directory, "master.pem") is None:
         files.create(decides / "master.pem", PrivateKey.generate(keysize).to_pem())

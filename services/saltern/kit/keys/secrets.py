@@ -19,13 +19,13 @@ from typing import TypedDict
 from saltern.kit.keys.kubernetes import Cluster, ClusterError
 from saltern.kit.links.sockets import FLAT_KNOWN, NAMES
 
-#: Name of the Secret with what Redis is reached by.
+#: Name of the Secret with Redis' URL and users.
 REDIS = "saltern-redis"
 
 #: Bytes of a password for Redis.
 _PASSWORD_BYTES = 32
 
-#: Of every Secret made here.
+#: Labels of every Secret that is made here.
 _LABELS = {"app.kubernetes.io/name": "saltern", "app.kubernetes.io/part-of": "saltern"}
 
 Data = Mapping[str, bytes]

@@ -30,10 +30,10 @@ from saltern.kit.links.answers import (
 )
 from saltern.kit.links.sockets import LinkKeys, connect
 
-#: Seconds that the master has to take a command. It answers in milliseconds; more than this is an outage.
+#: Seconds to wait for the master's answer. It normally answers in milliseconds; a longer wait means an outage.
 CONTROL_PATIENCE = 10.0
 
-#: Seconds after which a request is sent again: a reqserver that was killed forgot it. Commands are idempotent.
+#: Seconds after which a request is sent again, because a killed reqserver has lost it. Commands are idempotent.
 RESEND_AFTER = 5.0
 
 
@@ -122,7 +122,7 @@ class ControlClient:
         try:
             self._socket.send_multipart(frames, zmq.NOBLOCK)
         except zmq.Again:
-            # It knocks again: the key may be known by now. Else nobody answers, and the deadline says what to look at.
+            # Connect again: the master may know the key by now. If not, ControlTimeout names the cause.
             self._socket.disconnect(self.endpoint)
             self.endpoint = connect(self._socket, "control", self._options, self._keys)
             self._socket.send_multipart(frames, zmq.NOBLOCK)
@@ -192,7 +192,7 @@ def _packed(fields: Mapping[str, object]) -> bytes:
         except OverflowError:
             payload = msgpack.packb(_wide_as_text(fields))
     except UnicodeEncodeError as error:
-        # An argument of a command line that is not UTF-8.
+        # A command-line argument is not UTF-8.
         raise ControlError("InvocationError", f"{error.object!r} cannot be sent: it is not UTF-8") from error
     return payload
 

@@ -30,7 +30,7 @@ _BACKLOG = 256
 
 _KEY_BYTES = 32
 
-#: Seconds between two looks at the key directory: less than somebody waits who has just copied a key there.
+#: Seconds between two reads of the key directory; short enough for an operator who has just copied a key there.
 LOOK_SECONDS = 1.0
 
 
@@ -52,7 +52,7 @@ class CurveAuth:
         self._next_look = time.monotonic() + LOOK_SECONDS
         self._told = ""
         self._lost: set[str] = set()
-        #: Raw public key -> who has it. Replaced as a whole, so that both threads see one state of it.
+        #: Raw public key -> ``NAME KEY``. The map is replaced as a whole, so that both threads see a consistent state.
         self._users: Mapping[bytes, str] = _users(keys.known)
         self._seen = _signature(keys.directory)
         self._admittance = ZapHandler(context, self._admitted)
@@ -86,7 +86,7 @@ class CurveAuth:
 
     def _admitted(self, link: str, key: bytes) -> str:
         """Return the name of a client's key if clients of that name may use the link, else ""."""
-        # libzmq does not knock a second time where it was turned away: a key that came this moment is looked for at once.
+        # libzmq does not repeat a refused connection, so an unknown key is looked for in the directory at once.
         self._look(at_once=key not in self._users)
         user = self._users.get(key, "")
         name = user.partition(" ")[0]
@@ -103,7 +103,7 @@ class CurveAuth:
                 return
             self._next_look = now + LOOK_SECONDS
             seen = _signature(self._keys.directory)
-            # As it was before it was read: what changes meanwhile is seen by the next look.
+            # The state before the read: the next look then sees changes that happen during the read.
             if seen != self._seen and self._read(self._keys.directory):
                 self._seen = seen
 
@@ -115,7 +115,7 @@ class CurveAuth:
             self._tell(f"{error.filename}: {error.strerror}; who may connect stays as it was")
             return False
         if not known:
-            # A volume that is away for a moment takes nobody's key back.
+            # If the directory cannot be read for a moment, no key is removed.
             self._tell(f"{directory / 'known'}: no public key is there; who may connect stays as it was")
             return False
         self._told = ""
@@ -165,20 +165,20 @@ def _signature(directory: Path | None) -> tuple[tuple[str, int, int, int], ...]:
     return tuple(found)
 
 
-#: Where libzmq asks; one for a context.
+#: Endpoint to which libzmq sends its authentication requests; one for each context.
 _ENDPOINT = "inproc://zeromq.zap.01"
 
-#: Where the handler's thread is told to end.
+#: Endpoint over which the handler's thread is asked to end.
 _END = "inproc://saltern.zap.end"
 
 _VERSION = b"1.0"
 
 _REFUSED = b"400"
 
-#: Refusals that are told at most: who is turned away tries again each second.
+#: Most refusals that are logged: a refused client tries again each second.
 _MOST_TOLD = 100
 
-#: (domain, raw public key of 32 bytes) -> the name that it is admitted by; empty: it is not.
+#: (domain, raw public key of 32 bytes) -> name of the admitted key; empty: the client is refused.
 Admit = Callable[[str, bytes], str]
 
 
@@ -213,7 +213,7 @@ class ZapHandler:
         self._end = context.socket(zmq.PAIR)
         self._end.setsockopt(zmq.LINGER, 0)
         self._end.connect(_END)
-        # The two first sockets are the thread's from here on.
+        # From here on the first two sockets belong to the thread.
         self._thread = threading.Thread(target=self._answer, name="zap", daemon=True)
         self._thread.start()
 

@@ -11,26 +11,26 @@ from collections.abc import Mapping
 
 from saltern.kit.config.master import ConfigError, MasterOptions
 
-#: Command -> seconds. Others have ``request_deadline``.
+#: Command -> seconds. Other commands have the option ``request_deadline``.
 DEADLINES: Mapping[str, int] = {
-    # One signature and a few words with Redis, two seconds each while it fails over. Who waits has asked anew after five.
+    # One signature and a few commands of Redis, two seconds each while Redis fails over. The minion repeats its request after five.
     "_auth": 20,
     "ping": 20,
-    # One step in Redis each; the largest return takes a second.
+    # One step in Redis for each return; the largest return takes a second.
     "_return": 30,
     "_minion_event": 30,
     "_mine": 30,
     "_serve_file": 30,
     "_file_hash": 30,
-    # Every file system and repository is listed, perhaps for the first time.
+    # All backends are listed, perhaps for the first time.
     "_file_list": 120,
     "_file_list_emptydirs": 120,
     "_dir_list": 120,
     "_symlink_list": 120,
-    # Renders templates and asks external pillars, thirty seconds each (ext_pillar_timeout).
+    # Renders templates and calls external pillars, which may take thirty seconds each (ext_pillar_timeout).
     "_pillar": 180,
     "_master_tops": 180,
-    # Administration may fetch repositories and touch every key there is.
+    # A wheel function may fetch repositories and change every minion key.
     "wheel": 300,
 }
 

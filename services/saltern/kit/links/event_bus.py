@@ -27,7 +27,7 @@ from saltern.kit.links.sockets import LinkKeys, connect
 from saltwire.errors import PeerFault
 from saltwire.pack import MAX_VALUES, check_values
 
-#: Topic of the echo by which a subscriber learns that it is heard.
+#: Prefix of the topics that the event publisher echoes, so that a subscriber knows that its subscriptions are active.
 PROBE = b"saltern/probe/"
 
 _SEPARATOR = b"\n\n"
@@ -42,7 +42,7 @@ _MAP_BYTES = 5
 #: Entries that readers of events need most: they are left out last.
 _KEPT = ("_stamp", "id", "jid", "fun", "tgt_type", "user", "success", "retcode", "result", "act", "return")
 
-#: Events that a slow listener may fall behind before it loses some (counted in the publisher's metrics, never waited for).
+#: Events that wait for a slow subscriber at most. It loses further events; the publisher's metrics count them.
 QUEUED_EVENTS = 10_000
 
 
@@ -95,7 +95,7 @@ def unpack(frame: bytes) -> tuple[str, dict[str, object]] | None:
         data = msgpack.unpackb(body, strict_map_key=False)
         return (tag.decode(), data) if isinstance(data, dict) else None
     except (ValueError, TypeError, msgpack.UnpackException, PeerFault):
-        # TypeError: a map whose key is a list.
+        # msgpack raises TypeError for a map whose key is a list.
         return None
 
 
@@ -119,7 +119,7 @@ class Prepared:
     #: The event where somebody wants to read it later: for whoever keeps it in one step with what it tells of. Else empty.
     #: Raises what the keeper raises.
     kept: Callable[[], bytes]
-    #: Gives it to the bus, and to nobody else. True when it is on its way.
+    #: Sends the event to the bus and stores nothing. Returns True if it was queued for sending.
     send: Callable[[], bool]
 
 
@@ -180,7 +180,7 @@ class EventSubscriber:
         self.socket.setsockopt(zmq.RCVHWM, QUEUED_EVENTS)
         self.socket.setsockopt(zmq.LINGER, 0)
         self.endpoint = connect(self.socket, "event_pub", options, keys)
-        #: Events that came while an echo was waited for.
+        #: Frames of events that arrived during the wait for an echo.
         self._early: deque[bytes] = deque(maxlen=QUEUED_EVENTS)
 
     def subscribe(self, prefix: str) -> None:

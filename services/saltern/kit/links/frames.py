@@ -37,7 +37,7 @@ def arrived(socket: zmq.Socket[bytes], most: int) -> Iterator[list[zmq.Frame]]:
     Call only for a socket that a poller reported as readable.
     """
     for count in range(most):
-        # A look costs a third of the exception that says that there is nothing; the first is there.
+        # Asking for pending events costs a third of the exception for an empty socket. The first message has arrived.
         if count and not socket.getsockopt(_EVENTS) & _READABLE:  # type: ignore[operator]
             return
         try:

@@ -18,16 +18,16 @@ import zmq
 
 from saltern.kit.config.master import ConfigError, MasterOptions
 
-#: Names that keys are made for. "cli" is the operator's commands.
+#: Names for which keys are made: the roles, and "cli" for the operators' commands.
 NAMES = ("publisher", "reqserver", "mworker", "eventpublisher", "reactor", "maintenance", "cli", "api")
 
 #: Names of the master's own processes.
 ROLES = frozenset(NAMES) - {"cli", "api"}
 
-#: Form of the name of an operator with a key of their own: none of NAMES.
+#: Form of the name of an operator with a key of their own; such a name is none of NAMES.
 OPERATOR = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 
-#: Stands for ``known/`` in the names of a flat directory.
+#: Replaces ``known/`` in the file names of a flat directory.
 FLAT_KNOWN = "known."
 
 
@@ -40,7 +40,7 @@ class Link:
     port: Callable[[MasterOptions], int]
     host: Callable[[MasterOptions], str]
     meaning: str
-    #: Operators with keys of their own may connect, too.
+    #: Whether operators with keys of their own may connect, too.
     operators: bool = False
     #: Keys that belong to no role need some right in the master's options: who listens reads every event.
     rights_needed: bool = False
@@ -84,7 +84,7 @@ LINKS: Mapping[str, Link] = {
 def read_known(directory: Path) -> dict[str, bytes]:
     """Return the map of name to public key (Z85) for all public keys in a key directory. Raises OSError."""
     known = {path.stem: path.read_bytes().strip() for path in (directory / "known").glob("*.pub")}
-    # A mounted Kubernetes Secret is flat: its names hold no slash.
+    # A mounted Kubernetes Secret is flat: its file names contain no slash.
     flat = {path.stem: path.read_bytes().strip() for path in directory.glob(f"{FLAT_KNOWN}*.pub")}
     return known | {name.removeprefix(FLAT_KNOWN): public for name, public in flat.items()}
 
@@ -96,7 +96,7 @@ class LinkKeys:
     secret: bytes
     public: bytes
     known: Mapping[str, bytes]
-    #: Where they were read; None: nowhere, they are looked at no more.
+    #: Directory that the keys were read from; None: the keys are never read again.
     directory: Path | None = None
 
     @classmethod
@@ -163,10 +163,10 @@ def connect(socket: zmq.Socket[bytes], link: str, options: MasterOptions, keys: 
     socket.setsockopt(zmq.CURVE_SECRETKEY, keys.secret)
     socket.setsockopt(zmq.CURVE_PUBLICKEY, keys.public)
     socket.setsockopt(zmq.CURVE_SERVERKEY, keys.server_key(row.server))
-    # A restarted server is found again quickly, and a long absence does not hammer it.
+    # A restarted server is found again quickly, and the attempts become rare during a long outage.
     socket.setsockopt(zmq.RECONNECT_IVL, 50)
     socket.setsockopt(zmq.RECONNECT_IVL_MAX, 1000)
-    # A peer that vanished without a word (a killed container) is noticed, so that its replacement is connected to. The kernel does
+    # Notices a peer that vanished without closing (a killed container), so that its replacement is connected to. The kernel does
     # it: heartbeats of ZeroMQ end the peer's process (``without_aborts``).
     for name, value in _PROBES.items():
         socket.setsockopt(name, value)

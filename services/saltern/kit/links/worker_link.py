@@ -27,5 +27,5 @@ WRONG_POOL = b"E"
 HUNG = b"H"
 WORK = b"W"
 
-#: Seconds between signs of life; a third of the shortest silence that gives a worker up leaves room for two lost ones.
+#: Seconds between two signs of life: a third of the shortest silence after which a worker is given up, so two may be lost.
 PULSE_SECONDS = 1.0

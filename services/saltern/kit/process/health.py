@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from saltern.kit.process.exposition import CONTENT_TYPE, Registry
 
-#: None when all is well, else one sentence why not.
+#: Returns None if the role is ready, else one sentence with the reason.
 Check = Callable[[], str | None]
 
 
@@ -27,7 +27,7 @@ class Health:
         self._checks: dict[str, Check] = {}
         self._stall_after = stall_after
         self._turned = time.monotonic()
-        #: Whether the loop has turned at all.
+        #: Whether the loop has run at least once.
         self.begun = False
 
     def check(self, name: str, check: Check) -> None:
@@ -90,7 +90,7 @@ def _answers(health: Health) -> dict[str, Callable[[], tuple[int, str, bytes]]]:
     return {"/healthz": healthz, "/livez": healthz, "/readyz": readyz, "/metrics": metrics}
 
 
-#: Bytes of a line of a request, and lines: a probe sends far less.
+#: Limits of a request: bytes of a line, and number of lines. A probe sends far less.
 _MOST = 4096
 _MOST_LINES = 64
 

@@ -26,7 +26,7 @@ LEVELS: dict[str, int] = {
     "profile": logging.INFO,
 }
 
-#: Fields that a record may carry beside its text.
+#: Further fields that a log record may have.
 CONTEXT_FIELDS = ("jid", "minion", "cmd", "client")
 
 

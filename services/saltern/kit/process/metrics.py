@@ -50,7 +50,7 @@ class Metrics(NamedTuple):
     store_faults: Counter
 
 
-#: Roles that serve a metric. What a role has nothing to do with it does not serve: a 0 there would be a lie.
+#: Metric -> roles that serve it. A role does not serve metrics of other roles, because their 0 would be wrong.
 SERVED_BY: Mapping[str, frozenset[str]] = {
     "requests": frozenset({"mworker"}),
     "request_seconds": frozenset({"mworker"}),

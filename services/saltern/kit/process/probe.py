@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from saltern.kit.config.master import ConfigError, load_master
 
-#: What is asked for: readiness, or only life.
+#: Paths of the two probes: readiness and liveness.
 READY = "/readyz"
 LIVE = "/healthz"
 

@@ -25,10 +25,10 @@ from saltern.kit.process.health import Health
 from saltern.kit.process.logs import LEVELS, configure
 from saltern.kit.process.metrics import Metrics, new_metrics
 
-#: Seconds between two looks for a signal while nothing else is done.
+#: Seconds between two checks for a signal during a wait.
 _HELD_TURN = 0.2
 
-#: Flag -> option of what every role takes.
+#: Flag that every role accepts -> option that it overrides.
 _OPTIONS = {"-c": "config_dir", "--config-dir": "config_dir", "-l": "log_level", "--log-level": "log_level"}
 
 #: sysexits' EX_CONFIG: the configuration cannot be used.
@@ -48,7 +48,7 @@ class Stop:
 
 def catch_signals() -> Stop:
     """Return a flag that SIGTERM and SIGINT set."""
-    # A crash below Python (libzmq, libyaml) is no silent death: it leaves the stacks in the log.
+    # A crash in native code (libzmq, libyaml) then writes the stacks to the log.
     faulthandler.enable()
     stop = Stop()
     signal.signal(signal.SIGTERM, stop.request)
@@ -64,7 +64,7 @@ def open_probes(name: str, options: StateOptions, *, stall_after: float = 30.0) 
     try:
         stop = health.serve(options.health_host, options.health_port)
     except (OSError, OverflowError) as error:
-        # OverflowError: no port has that number.
+        # OverflowError: the port number is invalid.
         why = getattr(error, "strerror", None) or error
         raise ConfigError(f"health_port {options.health_host}:{options.health_port}: {why}") from error
     try:
@@ -95,7 +95,7 @@ def explain(name: str, file_name: str, config_dir: str | None, error: ConfigErro
     """
     options = fallback_options(file_name, config_dir)
     configure(name, options.log_level, options.log_format)
-    # A port that is taken answers for another: what is wrong stands in the log then.
+    # If another process has the port, the reason is only in the log.
     with contextlib.suppress(ConfigError), open_probes(name, options) as (health, _):
         hold(health, catch_signals(), logging.getLogger(f"saltern.{name}"), error, options.config_error_pause)
 
@@ -128,7 +128,7 @@ def _pairs(words: Sequence[str], taken: Mapping[str, str]) -> dict[str, str] | N
     return {taken[flag]: value for flag, value in zip(flags, values, strict=True)}
 
 
-#: Option -> what its value looks like.
+#: Option -> form of its value.
 _LOOKS: Mapping[str, str] = {
     "health_host": r"[0-9A-Za-z.:-]+",
     "health_port": r"\d{1,5}",
@@ -161,7 +161,7 @@ def fallback_options(
 
 
 def _texts(directory: Path, file_name: str) -> Iterator[str]:
-    # What cannot be read says nothing: that it cannot be read is what the process has to say.
+    # An unreadable file sets no option; the process reports the error anyway.
     paths = [directory / file_name]
     with contextlib.suppress(OSError):
         paths += sorted((directory / f"{file_name}.d").glob("*.conf"))

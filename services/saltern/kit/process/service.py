@@ -24,7 +24,7 @@ from saltern.kit.process.metrics import Metrics
 from saltern.kit.process.process import EX_CONFIG, Stop, catch_signals, explain, hold, open_probes, role_arguments
 from saltern.kit.process.tracing import Tracing
 
-#: Half of the ten seconds that container engines give: long enough for a request in hand, short enough to never be killed.
+#: Seconds to finish requests at the end: half of the ten that container engines wait before they kill a process.
 DRAIN_SECONDS = 5.0
 
 
@@ -108,14 +108,14 @@ def run_role(
         except ConfigError as error:
             explain(name, "master", arguments.config_dir, error)
             raise
-        # A worker may hold one request up to its deadline without turning.
+        # A worker's loop may stand still for one request up to its deadline.
         stall_after = 2.0 * longest(options)
         with open_probes(name, options, stall_after=stall_after) as (health, metrics):
             log = logging.getLogger(f"saltern.{name}")
             keys = key_directory(options, name, arguments.config_dir)
             tracing = Tracing(options.tracing, f"saltern-{name}")
             role = Role(name, options, keys, health, metrics, log, catch_signals(), tracing)
-            # Until its loop turns it has not said what else it needs.
+            # Before its loop runs, a role has not registered all its checks.
             health.check("start", lambda: None if health.begun else f"the loop of {name} has not begun")
             log.info("%s starts", name)
             try:

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger("saltern.tracing")
 
-#: Field of a load, variable of the environment of a command.
+#: Name of the field in a load, and of a command's environment variable.
 FIELD = "traceparent"
 VARIABLE = "TRACEPARENT"
 
-#: version, trace, span, flags: all of them hexadecimal digits.
+#: Hexadecimal version, trace id, span id and flags.
 _TRACEPARENT = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
 
 #: Keys of the option -> its kind. Salt's; ``insecure`` is for otlp-grpc.
@@ -62,7 +62,7 @@ EXPORTERS = ("otlp-http", "console")
 
 SAMPLERS = ("parent_based", "always_on", "always_off", "trace_id_ratio")
 
-#: Seconds that the collector has. A process that ends waits for it, at most this long.
+#: Seconds to wait for the collector; a process that ends waits no longer.
 _PATIENCE = 2.0
 
 
@@ -79,7 +79,7 @@ class Span:
     """One measured piece of work in a trace (an OpenTelemetry span), or a placeholder if nothing is measured."""
 
     def __init__(self, traceparent: str) -> None:
-        #: To be handed on; empty where nobody traces.
+        #: ``traceparent`` for messages that continue the trace; empty if nothing is measured.
         self.traceparent = traceparent
         self.notes: dict[str, Attribute] = {}
         self.why = ""
@@ -110,7 +110,7 @@ class Tracing:
         self._provider: TracerProvider | None = None
         self._process = 0
         if self.enabled:
-            # At once, and before a fork: the first job would wait for what is loaded.
+            # Loaded now and before a fork, so that the first job need not wait.
             _provider(self._option, service).shutdown()
 
     @property
@@ -127,7 +127,7 @@ class Tracing:
         if not self.enabled:
             yield Span(parent)
             return
-        # Not at the top: they take 15 MB and half a second, for those who trace.
+        # Imported only if tracing is on: they take 15 MB and half a second.
         from opentelemetry import trace
         from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
@@ -216,7 +216,7 @@ def _provider(option: TracingOption, service: str) -> TracerProvider:
         exporter = OTLPSpanExporter(
             endpoint=option.get("endpoint") or None, headers=option.get("headers") or None, timeout=_PATIENCE
         )
-    # A thread of its own sends them: nothing that is measured waits for the collector.
+    # A thread of its own sends the spans, so that no job waits for the collector.
     provider.add_span_processor(BatchSpanProcessor(exporter, export_timeout_millis=_PATIENCE * 1000))
     return provider
 

@@ -15,7 +15,7 @@ from statecore.sources.fileserver.users import LoadedBackend
 if TYPE_CHECKING:
     from statecore.runtime import runtime
 else:
-    # Only users' own backends need the loader: a role that serves none of them does without its memory.
+    # Only users' own backends need the loader, which takes memory.
     runtime = lazy_module("statecore.runtime.runtime")
 
 
@@ -34,7 +34,7 @@ def _load_user_backend(name: str, opts: Mapping[str, object]) -> LoadedBackend:
     return runtime.load_user_backend(name, opts)
 
 
-#: Options that name trees, and what they are where nobody says anything: these need not be there.
+#: Options that name directory trees -> default directories, which may be missing.
 _TREES = ("file_roots", "pillar_roots")
 
 
@@ -51,7 +51,7 @@ def _troubles(options: MasterOptions) -> Iterator[str]:
             continue
         for env, directories in roots.items():
             for directory in directories:
-                # A placeholder is a directory for each environment that is asked for: which, is not known yet.
+                # A path with a placeholder stands for one directory for each saltenv; the saltenvs are not known here.
                 if "__env__" not in directory and (why := _unlisted(directory)):
                     yield f"{name}: {env}: {directory}: {why}; mount the tree there, or change {name}"
 

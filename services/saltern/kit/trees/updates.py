@@ -29,9 +29,9 @@ class Update(NamedTuple):
     """The result of fetching one Git remote."""
 
     mirror: Mirror
-    #: Whether a branch or tag is another than before.
+    #: Whether a branch or tag has changed.
     changed: bool
-    #: Why it could not be; "" when it could.
+    #: Reason why the remote could not be fetched; "" on success.
     error: str
 
 

@@ -38,7 +38,7 @@ OUTPUTTERS: Mapping[str, tuple[str, str]] = {
     "no_return": ("keys", "render_no_return"),
 }
 
-#: What an outputter raises for data that it is not made for.
+#: Exceptions that an outputter raises for data of another shape.
 _MISFITS = (KeyError, IndexError, AttributeError, TypeError, ValueError, ArithmeticError, RecursionError)
 
 
@@ -78,7 +78,7 @@ def render(data: object, options: OutputOptions, *, warn: Callable[[str], None] 
         nested = _imported(*OUTPUTTERS["nested"])
         return nested(data, options).rstrip()
     except _MISFITS as error:
-        # A number with more digits than Python writes, a user's class that cannot show itself.
+        # For example a number with more digits than Python prints, or an object whose __str__ fails.
         tell(f"[ERROR   ] This return cannot be shown at all: {type(error).__name__}: {error}")
         return ""
 
@@ -98,5 +98,5 @@ def _imported(module: str, name: str) -> Outputter:
 
 
 def _to_stderr(line: str) -> None:
-    # The name of the outputter, and what it stumbled over, may come from a minion.
+    # The outputter's name and the exception's text may come from a minion.
     sys.stderr.write(f"{fit_for_terminal(line, OFF)}\n")

@@ -8,10 +8,10 @@ from typing import Any
 
 from saltern.kit.command.output.state_lines import StateReturn
 
-#: Starts the name of a state that stands for several.
+#: Prefix of the name of a state that represents several joined states.
 MARK = "state_compressed_"
 
-#: Under this name in its changes are the changes of each.
+#: Key in a joined state's changes; its value maps the name of each joined state to that state's changes.
 CHANGES = "compressed changes"
 
 

@@ -88,7 +88,7 @@ class Printer:
         self._file_option = "--out-file" if flags.out_file else "output_file"
         if self._file is not None:
             try:
-                # The file of the configuration is everybody's, so it only grows.
+                # Several commands may write to the file that the configuration names, so text is only appended.
                 self._file.open("w" if flags.out_file and not flags.out_append else "a").close()
             except OSError as error:
                 raise self._unwritable(error, Exit.USAGE) from error
@@ -167,7 +167,7 @@ def _indent(configured: int | str | None) -> tuple[int | None, bool]:
         raise ConfigError(
             f"option 'output_indent' must be a number, {', '.join(filter(None, _INDENTS))} or null, not {configured!r}"
         )
-    # Null is what Python's json takes for: everything in one line.
+    # For json, None means: everything in one line.
     return _INDENTS[configured] if isinstance(configured, str) else (-1 if configured is None else configured, False)
 
 

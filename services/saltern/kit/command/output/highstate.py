@@ -48,7 +48,7 @@ def _compressed(hosts: dict[str, object]) -> dict[str, object]:
     try:
         return compressed(hosts)
     except (KeyError, IndexError, TypeError, AttributeError):
-        # Something else than state runs, a list of errors perhaps: there is nothing to compress.
+        # The data is no state run (perhaps a list of compile errors), so there is nothing to join.
         return hosts
 
 
@@ -161,7 +161,7 @@ def _changes(state: StateReturn, options: OutputOptions, depth: int) -> tuple[bo
     return True, "\n" + nested.render(changes, options._replace(nested_indent=VALUE_COLUMN, retcode=0)).rstrip()
 
 
-#: Kind of a host's value -> its part of the report; of anything else the host's name is all there is to say.
+#: Type of a host's value -> function that makes its part of the report. For another type only the host's name is printed.
 _PARTS: Mapping[type, Callable[[object, Any, OutputOptions, int], _Part]] = {
     int: _plain,
     str: _plain,

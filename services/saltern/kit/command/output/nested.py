@@ -13,13 +13,13 @@ from typing import Any
 from saltern.kit.command.output.color import without_escapes
 from saltern.kit.command.output.options import OutputOptions
 
-#: Levels that are shown of data too deep for Python's stack. Nobody reads further than 400 columns to the right.
+#: Levels of nesting that are shown if the data is too deep for Python's stack; 100 levels are 400 columns of indentation.
 _DEEPEST = 100
 
 
 def render(data: object, options: OutputOptions) -> str:
     """Return ``data`` as text in the layout of ``nested``. Very deep data, and data that contains itself, is cut."""
-    # A list of lines would take four times the memory of the text, and then that of the text.
+    # A list of lines would need five times the memory of the text.
     lines = StringIO()
     nested = _Nested(options, lines)
     try:
@@ -68,7 +68,7 @@ class _Nested:
         elif isinstance(value, Mapping):
             self._add_mapping(value, indent, prefix)
         else:
-            # Salt shows nothing at all for a set, a date or undecodable bytes; a value that is there should be seen.
+            # Salt prints nothing for a set, a date or undecodable bytes. Here such a value is printed as text.
             self._add_text(str(value), indent, prefix)
 
     def _add_text(self, text: str, indent: int, prefix: str) -> None:
@@ -92,7 +92,7 @@ class _Nested:
         margin = f"{' ' * indent}{self._name}"
         if indent:
             self._write(f"{margin}----------{self._end}")
-        # Nearly all that there is to show is shown here, so nothing is asked or made twice.
+        # Most output is written by this loop, so attributes are looked up and strings are built once.
         write, name_end, end = self._write, self._name_end, self._end
         text, scalar = f"{' ' * (indent + 4)}{self._text}", f"{' ' * (indent + 4)}{self._scalar}"
         for name, value in _ordered(mapping):
@@ -117,7 +117,7 @@ def _ordered(mapping: Mapping[Any, object]) -> Iterable[tuple[object, object]]:
     try:
         return [(name, mapping[name]) for name in sorted(mapping)]
     except TypeError:
-        # Names of different types do not sort among each other; as text they do.
+        # Names of different types cannot be compared, so they are sorted as text.
         return sorted({str(name): value for name, value in mapping.items()}.items(), key=lambda item: item[0])
 
 

@@ -11,7 +11,7 @@ from saltern.kit.command.output.color import Palette, palette
 class OutputOptions(NamedTuple):
     """The options of an outputter (indentation, colours, mode of the state report). An option that Salt has keeps Salt's name."""
 
-    #: Name of the outputter; empty: what the return itself names, else nested.
+    #: Name of the outputter; empty: the outputter that the return names, else nested.
     out: str = ""
     #: ``--out-indent``: spaces of json, yaml and pprint, negative: one line; None: the outputter's own.
     indent: int | None = None
@@ -42,11 +42,11 @@ class OutputOptions(NamedTuple):
     nested_indent: int = 0
     #: Return code of the job: ``nested`` shows the names of a failed one in red.
     retcode: int = 0
-    #: ``out.table.*`` without that prefix: what ``table`` is told.
+    #: Options of the outputter ``table``: ``out.table.*`` without that prefix.
     table: Mapping[str, object] = {}
     #: Directories of users' outputters.
     outputter_dirs: tuple[str, ...] = ()
-    #: What users' outputters see as ``__opts__``.
+    #: ``__opts__`` of users' outputters.
     opts: Mapping[str, object] = {}
 
 

@@ -12,7 +12,7 @@ import yaml
 from saltern.kit.command.output.options import OutputOptions
 from saltern.kit.command.output.plain_copy import plain_copy
 
-#: C speed where libyaml is there; both write the same text.
+#: libyaml's dumper, which is faster, if it is installed; both write the same text.
 _SafeDumper: type[yaml.SafeDumper] = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
@@ -34,7 +34,7 @@ def to_json(data: object, options: OutputOptions) -> str:
     try:
         return _json(data, indent, sort=options.sort_names)
     except TypeError:
-        # Names that JSON has no words for, or that do not sort. Salt says {} here.
+        # Names that JSON cannot express or that cannot be sorted. Salt prints {} here.
         return _json(_with_text_names(data), indent, sort=options.sort_names)
 
 
@@ -60,7 +60,7 @@ def _with_text_names(data: object) -> object:
 def _as_name(name: object) -> str:
     if isinstance(name, bytes):
         return name.decode(errors="backslashreplace")
-    # As JSON spells them where they are names: true, null, 1.5.
+    # As JSON spells them as names: true, null, 1.5.
     return json.dumps(name) if name is None or isinstance(name, bool | int | float) else str(name)
 
 

@@ -42,7 +42,7 @@ def _milliseconds(duration: float | str) -> float:
     try:
         return float(duration.partition(" ms")[0]) if isinstance(duration, str) else float(duration)
     except ValueError:
-        # Text of a user's module that is no number: a total without it is better than no report.
+        # The text of a user's module is no number. The total then lacks this duration.
         return 0.0
 
 
@@ -53,7 +53,7 @@ def lines(host: object, tally: Tally, options: OutputOptions) -> Iterator[str]:
     succeeded = tally.results[True] + undecided
     total = sum(tally.results.values())
     bad = colors.red if failed else colors.cyan
-    # The rule is as wide as the longest label with the longest single count.
+    # The rule is as wide as the longest label plus the longest count.
     width = (
         _LABEL_WIDTH + 2 + max(len(str(count)) if total else 0 for count in (*tally.results.values(), tally.warnings))
     )

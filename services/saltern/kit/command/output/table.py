@@ -15,7 +15,7 @@ from saltern.kit.command.output.options import OutputOptions
 
 _JUSTIFY: Mapping[str, Callable[[str, int], str]] = {"center": str.center, "right": str.rjust, "left": str.ljust}
 
-#: Options of ``table`` -> what they are where they are not set.
+#: Option of ``table`` -> default.
 DEFAULTS: Mapping[str, object] = {
     "nested_indent": 0,
     "has_header": True,
