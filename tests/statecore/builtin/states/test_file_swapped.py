@@ -202,8 +202,8 @@ def test_a_swap_between_finding_and_using_leads_no_state_out(tmp_path: Path, mom
     waiting = iter(moments)
     found = rooted_path._walked
 
-    def walked(ways: list[int], parts: list[str], follow: bool) -> str:
-        answer = found(ways, parts, follow)
+    def walked(ways: list[int], parts: list[str], follow: bool, *, strict: bool = False) -> str:
+        answer = found(ways, parts, follow, strict=strict)
         if next(waiting, False):
             (world.restore if world.place.is_symlink() else world.swap)()
         return answer
