@@ -73,6 +73,8 @@ KEYS: tuple[KeySpec, ...] = (
     KeySpec("minion_keys", "salt:keys:<state>", "hash", "none: the keys themselves", "mworker", "mworker, maintenance", "the number of minions; pending ones by max_pending_keys", "minion -> PEM of its public key; state is accepted, pending, rejected or denied"),
     KeySpec("keys_version", "salt:keys:version", "string", "none: one number", "mworker", "mworker", "one number", "counter of changes to minion keys; workers read the keys again when it changes"),
     KeySpec("acceptances", "salt:keys:acceptances", "hash", "none: one entry a minion", "mworker", "mworker", "the number of minions", "minion -> number of the change of minion keys that accepted its key; session keys depend on it, so a session ends when its key is no longer accepted"),
+    KeySpec("clocks", "salt:clocks", "hash", "none: one entry a minion", "mworker", "mworker", "the number of minions", "minion -> seconds by which its clock is behind the master's, as its last new request showed it: a request that is older by more than request_window is refused"),
+    KeySpec("nonce", "salt:nonce:<minion>:<nonce>", "string", "two request_window and a minute", "mworker", "mworker", "TTL", "a request of the minion came with this nonce; a second one changes nothing"),
     KeySpec("grains", "salt:grains", "hash", "none: one entry a minion", "mworker", "mworker, runners", "the number of minions", "minion -> msgpack of its grains"),
     KeySpec("pillar", "salt:pillar", "hash", "none: one entry a minion", "mworker", "mworker", "the number of minions", "minion -> its last compiled pillar, encrypted with the master's secret (for targeting by pillar)"),
     KeySpec("changed", "salt:<cache>:changed", "zset", "none: one entry a minion", "mworker", "mworker, runners", "the number of minions, and 1000 deleted ones", "minion, scored by the number of its last change; <cache> is grains or pillar"),
@@ -110,6 +112,7 @@ EVENTS_COUNT = "salt:events:count"
 EVENTS_WANTED = "salt:events:wanted"
 KEYS_VERSION = "salt:keys:version"
 ACCEPTANCES = "salt:keys:acceptances"
+CLOCKS = "salt:clocks"
 GRAINS = "salt:grains"
 PILLAR = "salt:pillar"
 MINE_FUNCTIONS = "salt:mine"
@@ -247,6 +250,11 @@ def bank(name: str) -> str:
 def pillar_cache(minion: str) -> str:
     """Key of a minion's entries in ``pillar_cache``."""
     return f"salt:pillar_cache:{minion}"
+
+
+def nonce(minion: str, value: str) -> str:
+    """Key that exists while a request of the minion with this nonce is remembered."""
+    return f"salt:nonce:{minion}:{value}"
 
 
 def lock(name: str) -> str:

@@ -32,6 +32,13 @@ end
 return version
 """
 
+#: KEYS: version, acceptances, accepted keys, clocks. ARGV: minion.
+_RENEW = """
+if redis.call('HEXISTS', KEYS[3], ARGV[1]) == 0 then return 0 end
+redis.call('HDEL', KEYS[4], ARGV[1])
+return redis.call('HSET', KEYS[2], ARGV[1], redis.call('INCR', KEYS[1]))
+"""
+
 
 class MinionKeys:
     """The minions' public keys in Redis, each in one state. All operations raise StoreUnavailable if Redis does not
@@ -41,6 +48,7 @@ class MinionKeys:
     def __init__(self, client: Client) -> None:
         self._client = client
         self._move = client.redis.register_script(_MOVE)
+        self._renew = client.redis.register_script(_RENEW)
         #: Accepted keys, each with the number of its acceptance, as of ``_version``; a worker asks for one at every request.
         self._accepted: dict[str, tuple[str, int]] = {}
         self._version: bytes | None = None
@@ -83,6 +91,8 @@ class MinionKeys:
                 pipe.hdel(keys.minion_keys(name), minion)
             if state in ("", "accepted"):
                 pipe.hdel(keys.ACCEPTANCES, minion)
+                # The next machine of this name may have another clock.
+                pipe.hdel(keys.CLOCKS, minion)
             pipe.incr(keys.KEYS_VERSION)
             pipe.execute()
         self._forget(minion)
@@ -127,6 +137,13 @@ class MinionKeys:
         """
         found = self._known(minion)
         return 0 if found is None else found[1]
+
+    def renew(self, minion: str) -> None:
+        """End the sessions of a minion as if its key had just been accepted; the minion signs in again."""
+        names = [keys.KEYS_VERSION, keys.ACCEPTANCES, keys.minion_keys("accepted"), keys.CLOCKS]
+        with self._client.calling():
+            self._renew(keys=names, args=[minion])
+        self._forget(minion)
 
     def outdated(self, minion: str) -> bool:
         """Return True if a minion's key was accepted again since this worker read it. The next call of ``pem`` reads it

@@ -17,6 +17,7 @@ from masterstore.locks import Locks
 from masterstore.minion_keys import MinionKeys
 from masterstore.publications import Publications
 from masterstore.record_mac import Records
+from masterstore.replays import Replays
 from masterstore.runner_jobs import RunnerJobs
 from masterstore.schema import Schema
 from masterstore.sign_ins import SignIns
@@ -50,6 +51,7 @@ class Store:
         self.events = Events(client)
         self.event_groups = EventGroups(client)
         self.presence = Presence(client)
+        self.replays = Replays(client)
         self.epochs = EpochStore(client)
         self.sign_ins = SignIns(client)
         self.locks = Locks(client)

@@ -28,6 +28,9 @@ DEFAULT_SIG_ALGO = "PKCS1v15-SHA1"
 #: Most values in the envelope of a larger request; an encrypted one has 15, its ciphertext is one of them.
 _MAX_ENVELOPE_VALUES = 64
 
+#: Seconds since 1970 above which a sender's time counts as none.
+_LATEST = 1 << 40
+
 #: Message inside a minion's X9.31 token.
 _TOKEN = b"salt"
 
@@ -59,6 +62,8 @@ class OpenedRequest:
     key: Crypticle
     enc_algo: str
     sig_algo: str
+    #: The sender's time in seconds since 1970; None where the message has none, as in version 2.
+    sent: int | None = None
     #: Whether the sender has proved its id. False only in version 2 without a token: all minions share that key.
     proved: bool = True
 
@@ -132,13 +137,12 @@ def open_request(
     nonce = load.pop("nonce", None)
     if nonce is not None and not is_nonce(nonce):
         raise PeerFault("a nonce is 32 hexadecimal characters", BAD_LOAD)
-    if modern:
-        _check_modern(envelope, load, now, ttl)
+    sent = _check_modern(envelope, load, now, ttl) if modern else None
     proved = _check_token(load, public_key_of, tok_cache, mandatory=modern)
     if "cmd" not in load:
         raise PeerFault("a request without cmd", packb("Some exception handling minion payload"))
     sender = envelope.id if modern else str(load.get("id") or "")
-    return OpenedRequest(load, sender, nonce, envelope.version, key, envelope.enc_algo, envelope.sig_algo, proved)
+    return OpenedRequest(load, sender, nonce, envelope.version, key, envelope.enc_algo, envelope.sig_algo, sent, proved)
 
 
 def seal_reply(opened: OpenedRequest, value: object) -> bytes:
@@ -237,12 +241,14 @@ def _check_id(value: object) -> None:
         raise PeerFault(f"{shown(value)} is no minion id", BAD_LOAD)
 
 
-def _check_modern(envelope: Envelope, load: dict[str, object], now: float, ttl: int) -> None:
+def _check_modern(envelope: Envelope, load: dict[str, object], now: float, ttl: int) -> int | None:
+    """Check age and id of a message of version 3; return the sender's time in seconds, None if it is no number."""
     sent = load.pop("ts", None)
     if ttl > 0 and (not isinstance(sent, int) or now - sent > ttl):
         raise PeerFault("the request is too old", BAD_LOAD)
     if load.get("id") != envelope.id:
         raise PeerFault("the load's id is not the envelope's", BAD_LOAD)
+    return sent if isinstance(sent, int) and 0 < sent < _LATEST else None
 
 
 def _check_token(

@@ -112,6 +112,8 @@ VERBS: dict[str, Callable[[Store], Any]] = {
     "minion_keys.pems": lambda store: store.minion_keys.pems("accepted", ["a"]),
     "minion_keys.pem": lambda store: store.minion_keys.pem("a"),
     "minion_keys.acceptance": lambda store: store.minion_keys.acceptance("a"),
+    "replays.admit": lambda store: store.replays.admit("a", "0" * 32, 1, window=300),
+    "minion_keys.renew": lambda store: store.minion_keys.renew("a"),
     "minion_keys.outdated": lambda store: (
         store.minion_keys._accepted.update(a=("PEM", 1)),
         store.minion_keys.outdated("a"),
@@ -527,7 +529,7 @@ def test_keys_of_another_type_give_the_stores_error_or_none(store: Store, raw: r
                   "a:test.ping",
                  "minions", "salt:request:r", "salt:publications", "salt:publisher:cursors", "salt:publisher:signs",
                  "salt:stock:sign-ins",
-                 "salt:keys:accepted", "salt:keys:acceptances",
+                 "salt:keys:accepted", "salt:keys:acceptances", "salt:clocks", f"salt:nonce:a:{'0' * 32}",
                  "salt:keys:denied", "salt:keys:version", "salt:grains", "salt:pillar", "salt:mine", "salt:mine:f", "salt:seen",
                  "salt:events", "salt:events:count", "salt:events:wanted", "salt:events:group:g", "salt:events:readers:g",
                  "salt:events:dead:g", "salt:epochs", "salt:lock:l", "salt:fences", "salt:runners",

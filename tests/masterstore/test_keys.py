@@ -29,6 +29,7 @@ PARTS = {
     "kind": "minion|fun|user|tgt|result|state",
     "value": r".+",
     "group": r"\w+",
+    "nonce": "[0-9a-f]{32}",
 }
 
 
@@ -77,6 +78,7 @@ def everything(store: Store) -> None:
     store.banks.store("sites/one", "k", [1])
     store.cache.mine_set("a", {"network.ip_addrs": ["::1"]})
     store.presence.seen("a", 1)
+    store.replays.admit("a", "0" * 32, 1, window=300)
     store.events.want("reactor", ["a/*"])
     store.event_groups.create("reactor", 0)
     store.event_groups.claim("reactor", "one", 1000, 1)
@@ -107,6 +109,7 @@ ENDS = {
     "orders": 1000,
     "own_job": 1000,
     "lock": 60,
+    "nonce": 660,
     "stock_sign_ins": 60,
 }
 
@@ -155,7 +158,7 @@ def test_everything_that_belongs_to_jobs_goes_with_them(store: Store, raw: redis
     store.jobs.expire(2**41, keep_seconds=1)
     left = {row_of(name.decode()).name for name in raw.scan_iter("*")}
     assert left == {"minions", "publications", "cursors", "publisher_signs",
-                    "minion_keys", "keys_version", "acceptances", "grains", "pillar", "changed", "version",
+                    "minion_keys", "keys_version", "acceptances", "clocks", "grains", "pillar", "changed", "version",
                     "mine", "mine_functions", "seen", "epochs", "fences", "runners", "bank", "banks", "signers",
                     "job_bytes", "schema", "events", "events_count", "events_wanted",
                     "event_group", "event_readers", "dead_events"}  # fmt: skip
@@ -206,6 +209,8 @@ def test_keys_are_spelled_as_the_table_has_them(spec: KeySpec) -> None:
         "minion_keys": keys.minion_keys("accepted"),
         "keys_version": keys.KEYS_VERSION,
         "acceptances": keys.ACCEPTANCES,
+        "clocks": keys.CLOCKS,
+        "nonce": keys.nonce("a", "0" * 32),
         "grains": keys.GRAINS,
         "pillar": keys.PILLAR,
         "pillar_cache": keys.pillar_cache("web1"),

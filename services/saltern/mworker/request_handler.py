@@ -13,13 +13,16 @@ from dataclasses import dataclass
 import msgpack
 
 from masterstore.errors import StoreError, StoreUnavailable
+from masterstore.keys import REQUEST_TTL
+from masterstore.replays import Verdict
 from saltern.kit.config.worker_pools import ONE_POOL, Pools
 from saltern.kit.links.control import ControlError, ok, refused
 from saltern.kit.links.rights import Kind, Rights, barred_by_list, question_of, rights_of_operator
 from saltern.kit.links.sockets import NAMES
+from saltern.kit.links.worker_link import AGAIN
 from saltern.mworker import sign_in
 from saltern.mworker.authorise import NotAllowed, decided, reached
-from saltern.mworker.commands import CONTROL_COMMANDS, MINION_COMMANDS, ControlPolicy
+from saltern.mworker.commands import CONTROL_COMMANDS, MINION_COMMANDS, ControlPolicy, MinionPolicy, Repeat
 from saltern.mworker.commands.control import call_of, calls_of
 from saltern.mworker.commands.pillar import compile_for
 from saltern.mworker.deferred_reply import DeferredReply, SealedDeferredReply
@@ -67,6 +70,10 @@ class RequestHandler:
         self._opening_pool = ""
         #: Map of minion id to the last (public key, token) that passed, so that a token is verified once.
         self._tokens: dict[str, tuple[str, bytes]] = {}
+        #: Whether a worker that died had the request before.
+        self._again = False
+        #: Seconds. ``request_id`` of a minion's job is remembered for as long as a request may be older than the last one, twice.
+        self._window = min(context.options.request_window, REQUEST_TTL // 2)
         self._redis_away = False
         #: The store's error that was logged last.
         self._last_fault = ""
@@ -74,7 +81,7 @@ class RequestHandler:
     def answer(
         self, side: bytes, client: str, payload: bytes, pool: str = ""
     ) -> bytes | SealedDeferredReply | WrongPool:
-        """Return the answer to a request from port 4506 (``side`` minion) or port 4507 (``side`` control).
+        """Return the answer to a request from port 4506 (``side`` minion or AGAIN) or port 4507 (``side`` control).
 
         ``pool``: this worker's pool, if the command is not known yet and the request may belong to another pool; then
         WrongPool is returned for a request of another pool. ``client``: name of the operator's key.
@@ -87,6 +94,7 @@ class RequestHandler:
             if side == b"control":
                 cmd, outcome, reply = self._control(client, payload)
             else:
+                self._again = side == AGAIN
                 cmd, outcome, reply = self._minion(payload)
         except _OtherPool as other:
             return WrongPool(other.pool)
@@ -178,6 +186,8 @@ class RequestHandler:
             return seal_reply(opened, {})
         if not (opened.proved or row.unproved):
             raise PeerFault(f"{cmd} in version {opened.version} needs a token")
+        if row.repeat is not Repeat.HARMLESS and self._came_before(opened, row.repeat, row.policy):
+            return seal_reply(opened, row.repeated)
         try:
             more = {"nonce": opened.nonce} if row.once else {}
             value = row.handler(self._context, opened.id, opened.load | more)
@@ -190,14 +200,43 @@ class RequestHandler:
             value = ""
         return _deferred(opened, value) if isinstance(value, DeferredReply) else seal_reply(opened, value)
 
+    def _came_before(self, opened: OpenedRequest, repeat: Repeat, policy: MinionPolicy = MinionPolicy.OWN) -> bool:
+        """Return whether a request came before and is only to be answered. Raises PeerFault if it is too old.
+
+        A request that a worker died over may be half done: it is carried out again.
+        """
+        if self._window <= 0 or not opened.proved:
+            return False
+        nonce: str | None = None
+        if repeat is Repeat.ANSWERED or policy is MinionPolicy.PEER:
+            nonce = opened.nonce
+            if nonce is None:
+                if opened.version >= 2:
+                    raise PeerFault("a request that changes something needs a nonce", BAD_LOAD)
+                return False
+        elif opened.sent is None or abs(time.time() - opened.sent) <= self._window:
+            # Without a look into Redis: the command recognises its work for longer than a clock is usually wrong.
+            return False
+        verdict, late = self._context.store.replays.admit(opened.id, nonce, opened.sent, window=self._window)
+        if verdict is Verdict.OLD:
+            self._context.store.minion_keys.renew(opened.id)
+            said = (
+                "a request is %d s older than the last one (request_window: %d s): the minion's clock was set back, or somebody"
+                " repeats old requests. The minion has to sign in again, which ends its earlier sessions"
+            )
+            self._context.log.warning(said, late, self._window, extra={"minion": opened.id})
+            raise PeerFault(f"the request is {late} s older than the last one", BAD_LOAD)
+        return repeat is Repeat.ANSWERED and verdict is Verdict.REPEATED and not self._again
+
     def _pillar(self, opened: OpenedRequest) -> bytes:
         public = self._context.public_key_of(opened.id)
         if public is None:
             return BAD_LOAD
         if opened.nonce is None:
             return packb({"error": "Nonce not included in request"})
+        came_before = self._came_before(opened, Repeat.ANSWERED)
         return seal_pillar(
-            compile_for(self._context, opened.id, opened.load),
+            compile_for(self._context, opened.id, opened.load, keep=not came_before),
             minion_pub=public,
             master_key=self._context.keys.private,
             nonce=opened.nonce,

@@ -17,7 +17,18 @@ from saltern.kit.links import control, frames
 from saltern.kit.links.curve_auth import CurveAuth
 from saltern.kit.links.deadlines import read_deadlines
 from saltern.kit.links.sockets import LinkKeys, bind, without_aborts
-from saltern.kit.links.worker_link import ANSWER, BYE, DEFERRED, HUNG, NOT_READY, PULSE, READY, WORK, WRONG_POOL
+from saltern.kit.links.worker_link import (
+    AGAIN,
+    ANSWER,
+    BYE,
+    DEFERRED,
+    HUNG,
+    NOT_READY,
+    PULSE,
+    READY,
+    WORK,
+    WRONG_POOL,
+)
 from saltern.kit.process.service import DRAIN_SECONDS, Role, run_role
 from saltern.reqserver import clear_header
 from saltern.reqserver.dispatch import Answer, Assign, Dispatcher, GiveUp, Instruction, Refuse
@@ -231,7 +242,8 @@ class Server:
             worker,
             WORK,
             b"%d" % request.ticket,
-            request.side.value,
+            # ``attempts`` counts this one, too.
+            AGAIN if request.side is Side.MINION and request.attempts > 1 else request.side.value,
             request.client.encode(),
             request.payload,
         ]

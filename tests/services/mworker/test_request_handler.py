@@ -23,6 +23,7 @@ from saltern.mworker.commands import (
     ControlPolicy,
     MinionCommand,
     MinionPolicy,
+    Repeat,
 )
 from saltern.mworker.request_handler import RequestHandler, WrongPool
 from saltwire.crypticle import Crypticle
@@ -191,7 +192,7 @@ def test_a_handler_that_fails_is_answered_as_stock_masters_do(
     def fail(context: Any, minion_id: str, load: Any) -> Any:
         raise RuntimeError("broken")
 
-    row = MinionCommand(MinionPolicy.OWN, fail)
+    row = MinionCommand(MinionPolicy.OWN, fail, Repeat.HARMLESS)
     monkeypatch.setattr(door_module, "MINION_COMMANDS", {**MINION_COMMANDS, "_mine": row})
     assert worker.minion().ask("_mine") == ""
     assert "a command failed" in caplog.text

@@ -16,6 +16,7 @@ import pytest
 import redis
 
 from masterstore import keys as store_keys
+from saltern.kit.links.worker_link import AGAIN
 from saltern.mworker.commands import CONTROL_COMMANDS, MINION_COMMANDS
 from saltern.mworker.commands.keys import WHEELS
 from saltern.mworker.deferred_reply import SealedDeferredReply
@@ -126,10 +127,12 @@ def snapshot(url: str) -> dict[str, Any]:
 
 
 def twice(worker: Worker, url: str, side: bytes, payload: bytes, again: tuple[str, ...]) -> list[Any]:
-    """Both answers; what the store holds and what is fired is compared."""
+    """Both answers; what the store holds and what is fired is compared. The second time a minion's request comes from a worker
+    that died.
+    """
     answers, snapshots, runners = [], [], []
-    for _ in range(2):
-        answers.append(worker.handler.answer(side, "cli", payload))
+    for side_then in (side, AGAIN if side == b"minion" else side):
+        answers.append(worker.handler.answer(side_then, "cli", payload))
         snapshots.append(snapshot(url))
         runners.append(len(worker.runners))
     assert snapshots[0] == snapshots[1]

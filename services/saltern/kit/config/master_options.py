@@ -139,6 +139,11 @@ class MasterOptions(StateOptions, FileserverOptions, WorkerOptions):
     )
     minimum_auth_version: int = option(3, "oldest message version that is accepted (2: minions before 3006.12)")
     request_server_ttl: int = option(0, "age in seconds above which a request is refused; 0: never")
+    request_window: int = option(
+        300,
+        "age in seconds above which a minion's request that changes something is refused, by the clock that the minion's "
+        "requests show, and for which its nonce is remembered; at most 300; 0: requests can be repeated",
+    )
     publish_session: int = option(86400, "seconds after which session keys are replaced")
     aes_rotation_interval: int = option(86400, "seconds after which the publication key is replaced")
     rotate_aes_key: bool = option(True, "replace the publication key when a minion key is deleted or rejected")

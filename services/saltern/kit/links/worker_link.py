@@ -27,5 +27,9 @@ WRONG_POOL = b"E"
 HUNG = b"H"
 WORK = b"W"
 
+#: Side of a WORK beside ``minion`` and ``control``: a minion's request that was assigned to a worker before, which died. The
+#: command may be half done.
+AGAIN = b"minion again"
+
 #: Seconds between two signs of life: a third of the shortest silence after which a worker is given up, so two may be lost.
 PULSE_SECONDS = 1.0

@@ -51,6 +51,18 @@ class MinionPolicy(Enum):
     PEER = "peer"
 
 
+class Repeat(Enum):
+    """What a minion's message does that the master got before, for example because somebody recorded it."""
+
+    #: The command changes nothing: the message gets its answer again.
+    HARMLESS = "harmless"
+    #: The command recognises the job, the file's offset or the request by itself. Messages older than ``request_window``
+    #: are refused.
+    RECOGNISED = "recognised"
+    #: The message is answered as if it had worked, and changes nothing. Messages older than ``request_window`` are refused.
+    ANSWERED = "answered"
+
+
 class ControlPolicy(Enum):
     """Which entry of the operator's access list allows a control command."""
 
@@ -72,6 +84,9 @@ class MinionCommand:
 
     policy: MinionPolicy
     handler: MinionHandler
+    repeat: Repeat
+    #: The answer to a repeated message, for Repeat.ANSWERED.
+    repeated: object = None
     #: The handler gets the message's nonce, so that it can recognise a repeated message and do its work only once.
     once: bool = False
     #: Accepted from minions of message version 2 without a token, whose id is not proved.
@@ -88,33 +103,33 @@ class ControlCommand:
 
 #: Source: docs/protocol.md#command-table. ``_pillar`` has its own form of reply and is answered by ``RequestHandler``.
 MINION_COMMANDS: Mapping[str, MinionCommand] = {
-    "_return": MinionCommand(MinionPolicy.OWN, returns.store_return, once=True, unproved=True),
-    "_minion_event": MinionCommand(MinionPolicy.OWN, events.minion_event),
-    "_file_envs": MinionCommand(MinionPolicy.SHARED, files.envs, unproved=True),
-    "_file_list": MinionCommand(MinionPolicy.SHARED, files.file_list, unproved=True),
-    "_file_list_emptydirs": MinionCommand(MinionPolicy.SHARED, files.empty_dirs, unproved=True),
-    "_dir_list": MinionCommand(MinionPolicy.SHARED, files.dir_list, unproved=True),
-    "_symlink_list": MinionCommand(MinionPolicy.SHARED, files.symlink_list, unproved=True),
-    "_file_hash": MinionCommand(MinionPolicy.SHARED, files.file_hash, unproved=True),
-    "_file_hash_and_stat": MinionCommand(MinionPolicy.SHARED, files.file_hash_and_stat, unproved=True),
-    "_file_find": MinionCommand(MinionPolicy.SHARED, files.find, unproved=True),
-    "_serve_file": MinionCommand(MinionPolicy.SHARED, files.serve, unproved=True),
-    "_master_opts": MinionCommand(MinionPolicy.SHARED, files.master_opts, unproved=True),
-    "_master_tops": MinionCommand(MinionPolicy.OWN, pillar.master_tops),
-    "_mine": MinionCommand(MinionPolicy.OWN, mine.store),
-    "_mine_get": MinionCommand(MinionPolicy.OFFERED, mine.get),
-    "_mine_delete": MinionCommand(MinionPolicy.OWN, mine.delete),
-    "_mine_flush": MinionCommand(MinionPolicy.OWN, mine.flush),
-    "_register_resources": MinionCommand(MinionPolicy.OWN, events.register_resources),
-    "minion_pub": MinionCommand(MinionPolicy.PEER, peers.pub, once=True),
-    "pub_ret": MinionCommand(MinionPolicy.OWN, peers.pub_ret),
-    "minion_publish": MinionCommand(MinionPolicy.PEER, peers.publish, once=True),
-    "minion_runner": MinionCommand(MinionPolicy.PEER, peers.runner, once=True),
-    "_file_recv": MinionCommand(MinionPolicy.OWN, received_files.receive),
+    "_return": MinionCommand(MinionPolicy.OWN, returns.store_return, Repeat.RECOGNISED, once=True, unproved=True),
+    "_minion_event": MinionCommand(MinionPolicy.OWN, events.minion_event, Repeat.ANSWERED),
+    "_file_envs": MinionCommand(MinionPolicy.SHARED, files.envs, Repeat.HARMLESS, unproved=True),
+    "_file_list": MinionCommand(MinionPolicy.SHARED, files.file_list, Repeat.HARMLESS, unproved=True),
+    "_file_list_emptydirs": MinionCommand(MinionPolicy.SHARED, files.empty_dirs, Repeat.HARMLESS, unproved=True),
+    "_dir_list": MinionCommand(MinionPolicy.SHARED, files.dir_list, Repeat.HARMLESS, unproved=True),
+    "_symlink_list": MinionCommand(MinionPolicy.SHARED, files.symlink_list, Repeat.HARMLESS, unproved=True),
+    "_file_hash": MinionCommand(MinionPolicy.SHARED, files.file_hash, Repeat.HARMLESS, unproved=True),
+    "_file_hash_and_stat": MinionCommand(MinionPolicy.SHARED, files.file_hash_and_stat, Repeat.HARMLESS, unproved=True),
+    "_file_find": MinionCommand(MinionPolicy.SHARED, files.find, Repeat.HARMLESS, unproved=True),
+    "_serve_file": MinionCommand(MinionPolicy.SHARED, files.serve, Repeat.HARMLESS, unproved=True),
+    "_master_opts": MinionCommand(MinionPolicy.SHARED, files.master_opts, Repeat.HARMLESS, unproved=True),
+    "_master_tops": MinionCommand(MinionPolicy.OWN, pillar.master_tops, Repeat.HARMLESS),
+    "_mine": MinionCommand(MinionPolicy.OWN, mine.store, Repeat.ANSWERED, True),
+    "_mine_get": MinionCommand(MinionPolicy.OFFERED, mine.get, Repeat.HARMLESS),
+    "_mine_delete": MinionCommand(MinionPolicy.OWN, mine.delete, Repeat.ANSWERED, True),
+    "_mine_flush": MinionCommand(MinionPolicy.OWN, mine.flush, Repeat.ANSWERED, True),
+    "_register_resources": MinionCommand(MinionPolicy.OWN, events.register_resources, Repeat.HARMLESS),
+    "minion_pub": MinionCommand(MinionPolicy.PEER, peers.pub, Repeat.RECOGNISED, once=True),
+    "pub_ret": MinionCommand(MinionPolicy.OWN, peers.pub_ret, Repeat.HARMLESS),
+    "minion_publish": MinionCommand(MinionPolicy.PEER, peers.publish, Repeat.RECOGNISED, once=True),
+    "minion_runner": MinionCommand(MinionPolicy.PEER, peers.runner, Repeat.RECOGNISED, once=True),
+    "_file_recv": MinionCommand(MinionPolicy.OWN, received_files.receive, Repeat.ANSWERED, True),
     # Commands of Saltern's own minions.
-    "_missed": MinionCommand(MinionPolicy.OWN, missed.missed),
-    "_job_signs": MinionCommand(MinionPolicy.OWN, missed.job_signs),
-    "revoke_auth": MinionCommand(MinionPolicy.OWN, keys.revoke_own),
+    "_missed": MinionCommand(MinionPolicy.OWN, missed.missed, Repeat.RECOGNISED),
+    "_job_signs": MinionCommand(MinionPolicy.OWN, missed.job_signs, Repeat.RECOGNISED),
+    "revoke_auth": MinionCommand(MinionPolicy.OWN, keys.revoke_own, Repeat.ANSWERED, True),
 }
 
 CONTROL_COMMANDS: Mapping[str, ControlCommand] = {

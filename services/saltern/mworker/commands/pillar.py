@@ -11,12 +11,15 @@ from statecore.runtime.master_data import MinionDataRequest, as_data, pillar_of,
 from statecore.runtime.runtime import Runtime
 
 
-def compile_for(context: WorkerContext, minion_id: str, load: Mapping[str, object]) -> dict[str, object]:
+def compile_for(
+    context: WorkerContext, minion_id: str, load: Mapping[str, object], *, keep: bool = True
+) -> dict[str, object]:
     """Compile and return the minion's pillar; errors are under ``_errors``. Stores the pillar and the request's grains
-    for targeting.
+    for targeting, unless ``keep`` is False: for a request that came before.
     """
     grains = _grains(load.get("grains"), minion_id)
-    if context.options.minion_data_cache:
+    keep = keep and context.options.minion_data_cache
+    if keep:
         context.store.cache.set_grains(minion_id, grains)
         context.fire(f"minion/refresh/{minion_id}", {"Minion data cache refresh": minion_id})
     wanted = MinionDataRequest(
@@ -41,7 +44,7 @@ def compile_for(context: WorkerContext, minion_id: str, load: Mapping[str, objec
     for error in result.errors:
         context.log.error("pillar: %s", error, extra={"minion": minion_id})
     plain = wanted.override is None and wanted.on_demand is None and not result.errors
-    if context.options.minion_data_cache and plain:
+    if keep and plain:
         context.keep_pillar(minion_id, result.data)
     if cached and not result.errors:
         context.cache_pillar(minion_id, environments, result.data)

@@ -1,0 +1,72 @@
+"""Recognises requests of minions that somebody recorded and sends again.
+
+Each request carries a nonce and the minion's time. A nonce is remembered for somewhat more than two windows. The age of a
+request is measured by the minion's clock as its last new request showed it, so that clock may be wrong by any time. After
+a request that is too old the caller gives the minion a new session (``MinionKeys.renew``): a minion whose clock was set back
+signs in and repeats its request, and nothing that was recorded before can be opened any more.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import NamedTuple
+
+from masterstore import keys
+from masterstore.client import Client
+
+#: Seconds that a nonce is kept beyond two windows.
+_SPARE = 60
+
+
+class Verdict(Enum):
+    """Whether a request is new, came before, or is older than the window."""
+
+    NEW = 0
+    REPEATED = 1
+    OLD = 2
+
+
+class Admission(NamedTuple):
+    """The verdict about a request, and how many seconds older it is than the minion's last new request was."""
+
+    verdict: Verdict
+    late: int
+
+
+#: KEYS: clocks, the nonce's key (may be missing). ARGV: minion, its time in seconds (empty: unknown), window in seconds.
+#: Returns (verdict, seconds late). Without a nonce nothing shows that the request is new, so the clock is only set once.
+_ADMIT = f"""
+local late = 0
+local behind = nil
+if ARGV[2] ~= '' then
+  local window = tonumber(ARGV[3])
+  behind = tonumber(redis.call('TIME')[1]) - tonumber(ARGV[2])
+  local known = redis.call('HGET', KEYS[1], ARGV[1])
+  if known then
+    late = behind - (tonumber(known) or behind)
+    if late > window then return {{2, late}} end
+    if not KEYS[2] then behind = nil end
+  end
+end
+if KEYS[2] and not redis.call('SET', KEYS[2], '1', 'NX', 'EX', 2 * tonumber(ARGV[3]) + {_SPARE}) then return {{1, late}} end
+if behind then redis.call('HSET', KEYS[1], ARGV[1], behind) end
+return {{0, late}}
+"""
+
+
+class Replays:
+    """Operations on nonces and clocks. All raise StoreUnavailable if Redis does not answer."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._admit = client.redis.register_script(_ADMIT)
+
+    def admit(self, minion: str, nonce: str | None, sent: int | None, *, window: int) -> Admission:
+        """Return whether a request is new, and remember it; without ``nonce`` only its age is checked.
+
+        ``sent``: the minion's time in seconds since 1970, None where the request has none; ``window``: seconds.
+        """
+        names = [keys.CLOCKS] if nonce is None else [keys.CLOCKS, keys.nonce(minion, nonce)]
+        with self._client.calling():
+            verdict, late = self._admit(keys=names, args=[minion, "" if sent is None else sent, window])
+        return Admission(Verdict(verdict), late)
