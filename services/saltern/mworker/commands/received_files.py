@@ -33,9 +33,9 @@ def receive(context: WorkerContext, minion_id: str, load: Mapping[str, object]) 
         context.log.info("a file is not taken: file_recv is off", extra={"minion": minion_id})
         return False
     try:
-        place = place_of(directory_of(options.cachedir, minion_id), load.get("path"))
+        file_path = place_of(directory_of(options.cachedir, minion_id), load.get("path"))
         data, loc = _chunk(load, options.file_recv_max_size * _MEGABYTE)
-        _write(place, data, loc)
+        _write(file_path, data, loc)
     except (FileRefused, OSError) as error:
         context.log.warning("a chunk of %r is not taken: %s", load.get("path"), error, extra={"minion": minion_id})
         return False
@@ -58,11 +58,11 @@ def place_of(directory: Path, path: object) -> Path:
     parts = PurePosixPath(*path).parts
     if any(name in ("..", "/", ".") or "\0" in name for name in parts):
         raise FileRefused("the path leaves the minion's directory")
-    place = directory.joinpath(*parts)
+    file_path = directory.joinpath(*parts)
     # Minions cannot send links, but an operator may have created one in the directory.
-    if not leads_into(place, directory):
+    if not leads_into(file_path, directory):
         raise FileRefused("a link leads out of the minion's directory")
-    return place
+    return file_path
 
 
 def _chunk(load: Mapping[str, object], most: int) -> tuple[bytes, int]:
@@ -74,11 +74,11 @@ def _chunk(load: Mapping[str, object], most: int) -> tuple[bytes, int]:
     return data, loc
 
 
-def _write(place: Path, data: bytes, loc: int) -> None:
-    place.parent.mkdir(parents=True, exist_ok=True)
-    if loc and (not place.is_file() or place.stat().st_size < loc):
+def _write(file_path: Path, data: bytes, loc: int) -> None:
+    file_path.parent.mkdir(parents=True, exist_ok=True)
+    if loc and (not file_path.is_file() or file_path.stat().st_size < loc):
         raise FileRefused(f"the chunk before byte {loc} is missing")
-    with place.open("r+b" if loc else "wb") as file:
+    with file_path.open("r+b" if loc else "wb") as file:
         file.seek(loc)
         file.write(data)
         # Bytes behind the chunk belong to an earlier, longer file.

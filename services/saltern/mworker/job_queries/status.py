@@ -97,13 +97,13 @@ def _numbers(life: Life, seen: int | None) -> MinionJobState:
 
 
 def _words(life: Life, seen: int | None) -> dict[str, object]:
-    told: dict[str, object] = {"State": life.state.value}
-    told |= {state.value.capitalize(): shown_time(ms) for state, ms in life.times.items()}
+    shown: dict[str, object] = {"State": life.state.value}
+    shown |= {state.value.capitalize(): shown_time(ms) for state, ms in life.times.items()}
     if life.late:
-        told["Late"] = True
+        shown["Late"] = True
     if life.state is not State.RETURNED:
-        told["Last seen"] = "never" if seen is None else shown_time(seen)
-    return told
+        shown["Last seen"] = "never" if seen is None else shown_time(seen)
+    return shown
 
 
 def _whole(text: str | None) -> int:

@@ -80,10 +80,10 @@ def clear_cache(tools: RunnerTools, backend: object = None) -> dict[str, list[st
     own caches.
     """
     server = _server(tools, backend)
-    told = _of_users(server.users, UserFiles.clear_cache, "cleared")
+    outcome = _of_users(server.users, UserFiles.clear_cache, "cleared")
     if "gitfs" in server.backends:
-        _add(told, _cleared(tools))
-    return told or "No cache was cleared"
+        _add(outcome, _cleared(tools))
+    return outcome or "No cache was cleared"
 
 
 def _cleared(tools: RunnerTools) -> dict[str, list[str]]:
@@ -105,11 +105,11 @@ def clear_file_list_cache(tools: RunnerTools, saltenv: object = None, backend: o
 def lock(tools: RunnerTools, backend: object = None, remote: str | None = None) -> dict[str, list[str]] | str:
     """Stop updates of Git remotes until ``clear_lock`` is called. ``remote``: a glob of remote URLs; default: all."""
     server = _server(tools, backend)
-    told = _of_users(server.users, lambda each: each.lock(remote), "locked")
+    outcome = _of_users(server.users, lambda each: each.lock(remote), "locked")
     if "gitfs" in server.backends:
         chosen = _matching(_mirrors(tools.options, GITFS), remote)
-        _add(told, _told(chosen, Mirror.lock, "Set update lock for", "locked"))
-    return told or "No locks were set"
+        _add(outcome, _told(chosen, Mirror.lock, "Set update lock for", "locked"))
+    return outcome or "No locks were set"
 
 
 def clear_lock(tools: RunnerTools, backend: object = None, remote: str | None = None) -> dict[str, list[str]] | str:
@@ -118,10 +118,10 @@ def clear_lock(tools: RunnerTools, backend: object = None, remote: str | None = 
     Return a map of the removed locks, or the text "No locks were removed".
     """
     server = _server(tools, backend)
-    told = _of_users(server.users, lambda each: each.clear_lock(remote), "cleared")
+    outcome = _of_users(server.users, lambda each: each.clear_lock(remote), "cleared")
     if "gitfs" in server.backends:
-        _add(told, _unlocked(tools.options, GITFS, remote))
-    return told or "No locks were removed"
+        _add(outcome, _unlocked(tools.options, GITFS, remote))
+    return outcome or "No locks were removed"
 
 
 def unlocked(options: MasterOptions, role: str, remote: str | None) -> dict[str, list[str]] | str:
@@ -141,18 +141,18 @@ def _of_users(
 
     Return the lines of success under ``key``, and the lines of failure under ``errors``.
     """
-    told: dict[str, list[str]] = {}
+    outcome: dict[str, list[str]] = {}
     for backend in backends:
         with _faults():
             good, bad = work(backend)
-            _add(told, {key: good, "errors": bad})
-    return told
+            _add(outcome, {key: good, "errors": bad})
+    return outcome
 
 
-def _add(told: dict[str, list[str]], more: Mapping[str, list[str]]) -> None:
+def _add(outcome: dict[str, list[str]], more: Mapping[str, list[str]]) -> None:
     for key, lines in more.items():
         if lines:
-            told[key] = [*told.get(key, []), *lines]
+            outcome[key] = [*outcome.get(key, []), *lines]
 
 
 @contextmanager
@@ -215,11 +215,11 @@ def _matching(found: Iterable[Mirror], remote: str | None) -> list[Mirror]:
 
 
 def _told(chosen: Iterable[Mirror], work: Callable[[Mirror], bool], what: str, key: str) -> dict[str, list[str]]:
-    told: dict[str, list[str]] = {}
+    outcome: dict[str, list[str]] = {}
     for mirror in chosen:
         try:
             if work(mirror):
-                told.setdefault(key, []).append(f"{what} {mirror.remote.role} remote '{mirror.remote.shown}'")
+                outcome.setdefault(key, []).append(f"{what} {mirror.remote.role} remote '{mirror.remote.shown}'")
         except OSError as error:
-            told.setdefault("errors", []).append(f"{mirror.remote.shown}: {error.filename}: {error.strerror}")
-    return told
+            outcome.setdefault("errors", []).append(f"{mirror.remote.shown}: {error.filename}: {error.strerror}")
+    return outcome

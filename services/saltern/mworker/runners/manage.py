@@ -22,10 +22,10 @@ def status(
     timeout, gather_job_timeout
         seconds; default: the master's options of these names
     """
-    asked = tools.ask(tgt, tgt_type, "test.ping", timeout=timeout, gather_timeout=gather_job_timeout)
+    job = tools.ask(tgt, tgt_type, "test.ping", timeout=timeout, gather_timeout=gather_job_timeout)
     # A master without minions is no error for the target `*`; other targets must match.
-    returns = asked.returns if tgt == "*" else asked.answers()
-    return {"up": sorted(returns), "down": sorted(set(asked.expected) - returns.keys())}
+    returns = job.returns if tgt == "*" else job.answers()
+    return {"up": sorted(returns), "down": sorted(set(job.expected) - returns.keys())}
 
 
 def up(
@@ -82,10 +82,10 @@ def versions(tools: RunnerTools) -> dict[str, object]:
     import importlib.metadata
 
     own = importlib.metadata.version("saltern-services")
-    asked = tools.ask("*", "glob", "test.version")
+    job = tools.ask("*", "glob", "test.version")
     found: dict[str, dict[str, object]] = {}
-    for minion in asked.expected:
-        load = asked.returns.get(minion)
+    for minion in job.expected:
+        load = job.returns.get(minion)
         version = None if load is None or load.get("retcode") else str(load.get("return"))
         found.setdefault(_label(version, own), {})[minion] = version if version is not None else False
     return {"Master": own, **found}
@@ -109,10 +109,10 @@ def key_regen(tools: RunnerTools) -> str:
     """Let all minions create new keys, and delete their present keys on the master. Each minion then signs in again and waits
     until its new key is accepted.
     """
-    asked = tools.ask("*", "glob", "saltutil.regen_keys", timeout=1)
+    job = tools.ask("*", "glob", "saltutil.regen_keys", timeout=1)
     tools.control.call("wheel", fun="key.delete", user=tools.user, kwarg={"match": "*"})
     return (
-        f"{len(asked.expected)} minions were told to make new keys, and all keys are deleted. They wait for acceptance within a"
+        f"{len(job.expected)} minions were told to make new keys, and all keys are deleted. They wait for acceptance within a"
         " minute or so: salt-key -A. Minions that were away must be restarted without their old key."
     )
 

@@ -49,14 +49,14 @@ class OrchestrationMaster:
         """Fire an event; return whether the event bus accepted it."""
         return self._here().sender.fire(tag, data)
 
-    def ask(self, job: MinionJob, told: Mapping[str, object]) -> dict[str, dict[str, object]]:
+    def ask(self, job: MinionJob, announced: Mapping[str, object]) -> dict[str, dict[str, object]]:
         """Publish a job and return {minion id: return}."""
         tools = self._here()
         arguments = {
             **{name: value for name, value in job._asdict().items() if name not in ("fun", "passed_on", "expected")},
             **job.passed_on,
         }
-        tools.sender.fire(f"{tags.run(self._jid)}/args", {**told, "args": arguments})
+        tools.sender.fire(f"{tags.run(self._jid)}/args", {**announced, "args": arguments})
         answers = _MinionReturns(expected=job.expected)
         watch = JobWatch(tools.control, tools.events, time.monotonic, tools.user, heard=self._hears(tools, "salt/job/"))
         follow = partial(
@@ -103,8 +103,8 @@ class OrchestrationMaster:
         heard = self._hears(tools, "salt/run/")
         started: list[RunnerAnswer | str] = []
         for call in calls:
-            told = {"type": "runner", "name": call.fun, "args": list(call.arg), "kwargs": dict(call.kwarg)}
-            tools.sender.fire(f"{tags.run(self._jid)}/args", told)
+            announced = {"type": "runner", "name": call.fun, "args": list(call.arg), "kwargs": dict(call.kwarg)}
+            tools.sender.fire(f"{tags.run(self._jid)}/args", announced)
             started.append(self._start(tools, call))
         try:
             jobs = [job for job in started if not isinstance(job, str)]
@@ -118,8 +118,8 @@ class OrchestrationMaster:
     def wheel(self, call: MasterCall) -> dict[str, object]:
         """Call a wheel function and return its result."""
         tools = self._here()
-        told = {"type": "wheel", "name": call.fun, "args": dict(call.kwarg)}
-        tools.sender.fire(f"{tags.run(self._jid)}/args", told)
+        announced = {"type": "wheel", "name": call.fun, "args": dict(call.kwarg)}
+        tools.sender.fire(f"{tags.run(self._jid)}/args", announced)
         try:
             asked = {"fun": call.fun, "kwarg": dict(call.kwarg), "user": tools.user}
             value = tools.control.call("wheel", timeout=CONTROL_PATIENCE, **asked)
@@ -144,7 +144,7 @@ class OrchestrationMaster:
         try:
             return self._here().store.runner_jobs.orders(self._jid)
         except StoreError as error:
-            raise CommandError(f"what the orchestration is told cannot be known: {error}") from error
+            raise CommandError(f"the orders to the orchestration cannot be read: {error}") from error
 
     def end_orders(self) -> None:
         """Delete the operators' orders for this orchestration. If Redis does not answer, they expire by themselves."""

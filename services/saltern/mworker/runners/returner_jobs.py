@@ -54,13 +54,13 @@ class ReturnerJobs:
         load, returns = self._ask("get_load", jid), self._ask("get_jid", jid)
         if not load and not returns:
             raise RunnerFault(f"the returner {self._name} has no job with the JID {jid}")
-        told = _map(load, f"{self._name}.get_load")
-        minions = told.pop("Minions", None) or told.pop("minions", None) or []
+        job_load = _map(load, f"{self._name}.get_load")
+        minions = job_load.pop("Minions", None) or job_load.pop("minions", None) or []
         found = {
             str(minion): _map(ret, f"{self._name}.get_jid of {minion}")
             for minion, ret in _map(returns, f"{self._name}.get_jid").items()
         }
-        return Job(jid, told, tuple(sorted(map(str, minions))), found)
+        return Job(jid, job_load, tuple(sorted(map(str, minions))), found)
 
     def jobs(self, wanted: JobFilter) -> list[Job]:
         """Return all jobs that match the filter, newest first, with the listed part of their loads. The filter's limit

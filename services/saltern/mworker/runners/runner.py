@@ -246,7 +246,7 @@ def _report(
     """
     jid, ttl, most = str(load["jid"]), tools.options.keep_jobs_seconds, tools.options.events_kept_count
     event = tools.sender.prepare(tags.run_ret(jid), result)
-    deadline, told = time.monotonic() + _STORE_PATIENCE, False
+    deadline, fired = time.monotonic() + _STORE_PATIENCE, False
     while True:
         try:
             if not tools.store.runner_jobs.end(load, kept, ttl=ttl, event=event.kept(), events_kept=most):
@@ -254,14 +254,14 @@ def _report(
                 return
             break
         except StoreError as error:
-            if not told:
+            if not fired:
                 _LOG.error("the result is not in the job cache yet: %s", error, extra={"jid": jid})
                 event.send()
-            told = True
+            fired = True
             if not isinstance(error, StoreUnavailable) or time.monotonic() > deadline:
                 return
             time.sleep(_STORE_PAUSE)
-    if not told:
+    if not fired:
         event.send()
 
 
@@ -304,8 +304,8 @@ def outcome(call: RunnerCall, tools: RunnerTools) -> tuple[object, int]:
         return str(error), 1
     except Exception as error:  # noqa: BLE001 - a runner may be anybody's; its fault is its result
         _LOG.exception("the runner %s failed", call.fun, extra={"jid": call.jid})
-        place = place_of(error, tools.options)
-        return f"Exception occurred in runner {call.fun}: {type(error).__name__}: {error}{place}", 1
+        location = place_of(error, tools.options)
+        return f"Exception occurred in runner {call.fun}: {type(error).__name__}: {error}{location}", 1
 
 
 def _kwargs_shown(call: RunnerCall) -> list[dict[str, object]]:

@@ -67,25 +67,27 @@ def safe_accept(tools: RunnerTools, target: object, tgt_type: str = "glob") -> l
         raise RunnerFault(f"no minion of the roster {_place(tools.options)} is meant by {target!r} ({tgt_type})")
     known = WheelFunctions(tools.control)("key.finger", match="*")
     accepted, pending = known.get("minions", {}), known.get("minions_pre", {})
-    asked = {minion: row for minion, row in machines.items() if minion not in accepted}
+    unaccepted = {minion: row for minion, row in machines.items() if minion not in accepted}
     with futures.ThreadPoolExecutor(_AT_ONCE) as pool:
-        told = dict(zip(asked, pool.map(lambda row: _said(row, tools.options), asked.values()), strict=True))
-    failures = {minion: why for minion, said in told.items() if (why := _fault(minion, said, pending))}
-    good = {minion: said for minion, said in told.items() if minion not in failures}
+        reported = dict(
+            zip(unaccepted, pool.map(lambda row: _said(row, tools.options), unaccepted.values()), strict=True)
+        )
+    failures = {minion: why for minion, report in reported.items() if (why := _fault(minion, report, pending))}
+    good = {minion: report for minion, report in reported.items() if minion not in failures}
     if good:
         tools.control.call("wheel", fun="key.accept", user=tools.user, kwarg={"match": sorted(good)})
     tools.sender.fire(f"{tags.run(tools.jid)}/progress", {"message": f"Accepted {len(good)} keys"})
     return [good, failures]
 
 
-def _fault(minion: str, said: str, pending: Mapping[str, str]) -> str:
+def _fault(minion: str, report: str, pending: Mapping[str, str]) -> str:
     """Return the reason why a minion's key is not accepted, or "" if it is accepted."""
-    if not _FINGERPRINT.fullmatch(said):
-        return said
+    if not _FINGERPRINT.fullmatch(report):
+        return report
     if minion not in pending:
         return f"Minion key {minion} not found by salt-key"
-    if pending[minion] != said:
-        return f"Minion key {said} does not match the key in salt-key: {pending[minion]}"
+    if pending[minion] != report:
+        return f"Minion key {report} does not match the key in salt-key: {pending[minion]}"
     return ""
 
 
@@ -110,8 +112,8 @@ def _said(row: Mapping[str, Any], options: MasterOptions) -> str:
     found = _FINGERPRINT.search(plain) if code == 0 else None
     if found:
         return found[0]
-    said = (err.decode(errors="replace") or plain).strip() or "it said nothing"
-    return f"{shlex.join(words)} ended with {code}: {said[:_TOLD]}"
+    report = (err.decode(errors="replace") or plain).strip() or "no output"
+    return f"{shlex.join(words)} ended with {code}: {report[:_TOLD]}"
 
 
 def _ended(words: Sequence[str], seconds: float) -> tuple[int | None, bytes, bytes]:
@@ -151,29 +153,31 @@ def _read(pipe: IO[bytes] | None, process: subprocess.Popen[bytes], into: bytear
 
 def _roster(options: MasterOptions) -> dict[str, dict[str, object]]:
     """Return {minion id: address and login} from the roster file. Raises RunnerFault."""
-    place = _place(options)
+    roster_path = _place(options)
     try:
-        found = yaml.safe_load(place.read_text("utf-8")) or {}
+        found = yaml.safe_load(roster_path.read_text("utf-8")) or {}
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "not UTF-8"
-        raise RunnerFault(f"{place}: {why}; the option roster_file names a file of `minion: host`") from error
+        raise RunnerFault(f"{roster_path}: {why}; the option roster_file names a file of `minion: host`") from error
     except yaml.YAMLError as error:
-        raise RunnerFault(f"{place}: not YAML: {error}") from error
+        raise RunnerFault(f"{roster_path}: not YAML: {error}") from error
     if not isinstance(found, Mapping):
-        raise RunnerFault(f"{place}: it must map minions to machines")
-    return {str(minion): _row(place, str(minion), row) for minion, row in found.items()}
+        raise RunnerFault(f"{roster_path}: it must map minions to machines")
+    return {str(minion): _row(roster_path, str(minion), row) for minion, row in found.items()}
 
 
-def _row(place: Path, minion: str, given: object) -> dict[str, object]:
+def _row(roster_path: Path, minion: str, given: object) -> dict[str, object]:
     row = {"host": given} if isinstance(given, str) else given
     if not isinstance(row, Mapping) or not isinstance(row.get("host"), str):
-        raise RunnerFault(f"{place}: {minion} must be a host, or a map with one")
+        raise RunnerFault(f"{roster_path}: {minion} must be a host, or a map with one")
     if "passwd" in row:
-        raise RunnerFault(f"{place}: {minion}: passwd is not supported; name a key (priv, or the option ssh_priv)")
+        raise RunnerFault(
+            f"{roster_path}: {minion}: passwd is not supported; name a key (priv, or the option ssh_priv)"
+        )
     wrong = [f"{key}: {row[key]!r}" for key in ("host", "user") if key in row and not _WORD.fullmatch(str(row[key]))]
     wrong += [f"{key}: {row[key]!r}" for key in ("port", "timeout") if not str(row.get(key, 1)).isdecimal()]
     if wrong:
-        raise RunnerFault(f"{place}: {minion}: not usable: {', '.join(wrong)}")
+        raise RunnerFault(f"{roster_path}: {minion}: not usable: {', '.join(wrong)}")
     return {key: value for key, value in row.items() if key in _KEYS}
 
 
