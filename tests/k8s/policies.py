@@ -136,7 +136,7 @@ def roomy(found: Sequence[Object]) -> Iterator[str]:
     """A stranger's largest request, or a full queue, does not reach a memory limit: the options bite before the kernel does."""
     options = MasterOptions()
     largest, base = options.max_request_bytes, 64 * 1024 * 1024
-    needs = {"reqserver": base + options.max_waiting_bytes + 3 * largest, "mworker": base + 8 * largest}
+    needs = {"reqserver": base + 2 * options.max_waiting_bytes + 3 * largest, "mworker": base + 8 * largest}
     for pod, container in _all(found):
         limit = str(container.get("resources", {}).get("limits", {}).get("memory", ""))
         need = needs.get(container["name"])

@@ -10,12 +10,14 @@ import socket
 import struct
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 import zmq
 
 from saltern.kit.links.sockets import LinkKeys, connect
-from tests.roles.lab import PORTS, Lab
+from saltwire.envelope import clear_request
+from tests.roles.lab import PORTS, SOON, Lab, until
 
 pytestmark = pytest.mark.roles
 
@@ -188,3 +190,37 @@ def test_every_listening_port_is_tried_or_needs_a_key() -> None:
         "event_pub_port",
         "workers_port",
     }
+
+
+def test_shared_identities_leave_no_file_descriptors(lab: Lab) -> None:
+    # libzmq kept the descriptor of each connection whose identity was taken, if it had sent one request more.
+    directory = Path(f"/proc/{lab.processes['reqserver'].pid}/fd")
+    before = len(list(directory.iterdir()))
+    shared_identity(lab)
+    until(lambda: len(list(directory.iterdir())) <= before, SOON, "the reqserver closed the connections")
+
+
+def test_half_requests_on_many_connections_are_bounded(lab: Lab) -> None:
+    before, options = lab.memory("reqserver"), lab.master_options
+    strangers = [Stranger(lab.port["ret_port"]) for _ in range(12)]
+    half = b"\x01\x00\x02" + (options.max_request_bytes - 1).to_bytes(8, "big") + bytes(options.max_request_bytes // 2)
+    for stranger in strangers:
+        stranger.send(half)
+    grown = lab.memory("reqserver") - before
+    for stranger in strangers:
+        stranger.reset()
+    assert grown < 1.5 * options.max_waiting_bytes
+
+
+def test_the_answers_of_another_connection_are_not_given_away(lab: Lab) -> None:
+    ping = clear_request({"cmd": "ping", "id": "web1", "pad": "mine"})
+    owner = Stranger(lab.port["ret_port"], identity=b"salt-req/minion/web1/1/0")
+    owner.send(b"\x01\x00\x00" + bytes([len(ping)]) + ping)
+    thief = Stranger(lab.port["ret_port"], identity=b"salt-req/minion/web1/1/0")
+    assert b"mine" in owner.socket.recv(4096)
+    thief.socket.settimeout(0.5)
+    seen = b""
+    with contextlib.suppress(TimeoutError):
+        while True:
+            seen += thief.socket.recv(4096)
+    assert b"mine" not in seen

@@ -1,7 +1,8 @@
 """The role reqserver: passes requests of minions (4506) and operators (4507) to workers (4516), and returns the replies.
 
 It has no key that decrypts a request. It sees frames, sizes, the unencrypted header of a request (``clear_header``) and which
-worker has which request (``dispatch``). One thread serves three ROUTER sockets. Source: docs/execution.md#master-processes
+worker has which request (``dispatch``). One thread serves the minions' port (``minion_port``) and two ROUTER sockets.
+Source: docs/execution.md#master-processes
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from saltern.kit.links.worker_link import (
 from saltern.kit.process.service import DRAIN_SECONDS, Role, run_role
 from saltern.reqserver import clear_header
 from saltern.reqserver.dispatch import Answer, Assign, Dispatcher, GiveUp, Instruction, Refuse
+from saltern.reqserver.minion_port import Arrived, MinionPort
 from saltern.reqserver.queue import Request, Side
 from saltwire.busy import busy_answer
 from saltwire.pack import packb
@@ -90,27 +92,26 @@ class Server:
         self._wait_metrics = {
             pool: role.metrics.request_wait_seconds.labels(pool) for pool in self._dispatcher.pools.names
         }
-        self._minions = _router(context, options.max_request_bytes)
-        self._minions.setsockopt(zmq.BACKLOG, 1000)
+        self._minions = MinionPort(
+            options.interface, options.ret_port, max_bytes=options.max_request_bytes, max_held=options.max_waiting_bytes
+        )
         self._control = _router(context, _MAX_CONTROL_BYTES)
         self._workers = _router(context, -1)
-        # docs/protocol.md#request-framing: an identity that reconnects replaces its old connection. Operators' connections have
-        # no fixed identity, so that none may take the place of another and get its answers.
-        for one in (self._minions, self._workers):
-            one.setsockopt(zmq.ROUTER_HANDOVER, 1)
+        # A worker that reconnects replaces its old connection. Operators' connections have no fixed identity, so that none may
+        # take the place of another and get its answers.
+        self._workers.setsockopt(zmq.ROUTER_HANDOVER, 1)
         self._curve_auth.serve(self._control, "control")
         self._curve_auth.serve(self._workers, "workers")
-        bind(self._minions, options.interface, options.ret_port, "ret_port")
         bind(self._control, options.internal_interface, options.control_port, "control_port")
         bind(self._workers, options.internal_interface, options.workers_port, "workers_port")
         self._poller = zmq.Poller()
         self._readers = {
             self._workers: self._from_worker,
             self._control: self._from_control,
-            self._minions: self._from_minion,
         }
         for one in self._readers:
             self._poller.register(one, zmq.POLLIN)
+        self._poller.register(self._minions.fileno(), zmq.POLLIN)
         role.health.check("workers", self._check_workers)
 
     def poll(self) -> None:
@@ -121,17 +122,21 @@ class Server:
                 for message in frames.arrived(one, _BURST):
                     self._carry_out(read(message, time.monotonic()))
         now = time.monotonic()
+        if self._minions.fileno() in ready:
+            for request in self._minions.arrived(now):
+                self._carry_out(self._from_minion(request, now))
         if now >= self._next_tick:
             self._next_tick = now + _TICK_SECONDS
             self._carry_out(self._dispatcher.tick(now))
+            self._minions.tick(now)
         if now >= self._next_measure:
             self._next_measure = now + _MEASURE_SECONDS
             self._measure(now)
 
     def drain(self) -> None:
         """Refuse new requests; wait at most DRAIN_SECONDS for workers to finish theirs."""
-        for one in (self._minions, self._control):
-            self._poller.unregister(one)
+        self._poller.unregister(self._minions.fileno())
+        self._poller.unregister(self._control)
         deadline = time.monotonic() + DRAIN_SECONDS
         while self._dispatcher.busy and time.monotonic() < deadline:
             if self._poller.poll(_TICK):
@@ -143,33 +148,25 @@ class Server:
 
     def close(self) -> None:
         """Close the reqserver's sockets; replies get one second to leave."""
-        for one in (self._minions, self._control, self._workers):
+        self._minions.close(linger=1.0)
+        for one in (self._control, self._workers):
             one.close(linger=1000)
         self._curve_auth.stop()
 
-    def _from_minion(self, message: Sequence[zmq.Frame], now: float) -> list[Instruction]:
-        # One identity frame, an empty delimiter and a payload: docs/protocol.md#request-framing
-        if len(message) != 3 or message[1].bytes:
-            return self._drop("ret_port", message)
-        payload = message[2].bytes
-        route = (message[0].bytes, b"")
+    def _from_minion(self, request: Arrived, now: float) -> list[Instruction]:
+        payload, route = request.payload, (request.route,)
+        if payload is None:
+            return self._drop("ret_port", "not a request")
         if not clear_header.is_plausible(payload):
             # A worker would give the same answer; a minion would wait for one.
             self._answer(Side.MINION, route, _BAD_LOAD)
-            return self._drop("ret_port", message)
-        return self._dispatcher.request(
-            Side.MINION,
-            route,
-            "",
-            payload,
-            now,
-            header=clear_header.of_minion(payload),
-            address=_address(message[2]),
-        )
+            return self._drop("ret_port", "a large request that is not encrypted")
+        header = clear_header.of_minion(payload)
+        return self._dispatcher.request(Side.MINION, route, "", payload, now, header=header, address=request.address)
 
     def _from_control(self, message: Sequence[zmq.Frame], now: float) -> list[Instruction]:
         if len(message) != 4 or message[1].bytes:
-            return self._drop("control_port", message)
+            return self._drop("control_port", "not a request")
         route = (message[0].bytes, b"", message[2].bytes)
         try:
             client = self._curve_auth.name_of(message[3])
@@ -205,15 +202,11 @@ class Server:
             return []
         if kind == BYE:
             return self._dispatcher.bye(name, now)
-        return self._drop("workers_port", message)
+        return self._drop("workers_port", "not a message of a worker")
 
-    def _drop(self, port: str, message: Sequence[zmq.Frame]) -> list[Instruction]:
+    def _drop(self, port: str, why: str) -> list[Instruction]:
         self._role.metrics.dropped.labels(port).inc()
-        self._role.log.debug(
-            "dropped a message of %d frames on %s: not a request, or a large one that is not encrypted",
-            len(message),
-            port,
-        )
+        self._role.log.debug("dropped a message on %s: %s", port, why)
         return []
 
     def _carry_out(self, instructions: Sequence[Instruction]) -> None:
@@ -271,8 +264,10 @@ class Server:
         return True
 
     def _answer(self, side: Side, route: tuple[bytes, ...], payload: bytes) -> None:
-        port = self._minions if side is Side.MINION else self._control
-        frames.send(port, [*route, payload])
+        if side is Side.MINION:
+            self._minions.send(route[0], payload)
+        else:
+            frames.send(self._control, [*route, payload])
 
     def _check_workers(self) -> str | None:
         # A pool without workers does not make the role unhealthy, because other pools serve it.
@@ -298,6 +293,9 @@ class Server:
             metrics.requests_queued.labels(UNOPENED).set(dispatcher.waiting.depth(None))
             metrics.requests_handed_back.inc(dispatcher.handed_back)
             dispatcher.handed_back = 0
+        if self._minions.closed:
+            metrics.dropped.labels("ret_port").inc(self._minions.closed)
+            self._minions.closed = 0
         for reason, count in dispatcher.refused.items():
             metrics.requests_refused.labels(reason).inc(count)
         dispatcher.refused.clear()
@@ -310,14 +308,6 @@ class Server:
 def _queue_limits(deadlines: Mapping[str, int], most: int) -> dict[str, float]:
     """Return {command: seconds that its requests may wait}: the command's deadline, but at most ``most``."""
     return {cmd: float(min(seconds, most)) for cmd, seconds in deadlines.items()}
-
-
-def _address(frame: zmq.Frame) -> str:
-    """Return the IP address of a request's sender; empty for a connection of ZMTP 1.0 or 2.0, which has none."""
-    try:
-        return str(frame.get("Peer-Address"))
-    except zmq.ZMQError:
-        return ""
 
 
 def _router(context: zmq.Context[zmq.Socket[bytes]], max_bytes: int) -> zmq.Socket[bytes]:

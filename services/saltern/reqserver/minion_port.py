@@ -1,0 +1,274 @@
+"""Port 4506: connections of minions, on plain sockets. One thread, no queue: a request is handed on as soon as it is complete.
+
+What strangers can occupy is bounded: connections (the one that was silent longest makes room), bytes of requests that are
+not complete (the oldest makes room), answers that are not read (the connection is not read either).
+
+Source: docs/protocol.md#request-framing
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import itertools
+import resource
+import select
+import socket
+import time
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from saltern.kit.config.reading import ConfigError
+from saltwire.zmtp import RequestConnection, ZmtpFault, reply_header
+
+#: Bytes that are read at once from one connection.
+_READ = 256 * 1024
+
+#: Connections whose data is read in one round.
+_ROUND = 100
+
+#: Connections that are accepted in one round.
+_ACCEPTED = 100
+
+#: Seconds for the handshake.
+_HANDSHAKE = 30.0
+
+#: Bytes of answers that wait above which a connection is not read.
+_UNREAD = 1024 * 1024
+
+#: File descriptors that are left for other purposes than connections.
+_SPARE = 64
+
+#: Connections that the kernel keeps until they are accepted. Source: docs/protocol.md#request-framing
+_BACKLOG = 1000
+
+#: TCP keepalive: a machine that vanished is noticed after about two minutes.
+_KEEPALIVE = (
+    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 60),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 15),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3),
+    (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),
+)
+
+
+@dataclass(slots=True, eq=False)
+class _Peer:
+    socket: socket.socket
+    address: str
+    route: bytes
+    protocol: RequestConnection
+    #: Until when the handshake must be complete.
+    deadline: float
+    #: What the poller reports.
+    events: int = select.EPOLLIN
+    #: Bytes of an incomplete request as of the last read.
+    held: int = 0
+
+
+class Arrived(NamedTuple):
+    """A request. ``payload`` is None for a message that is no request."""
+
+    route: bytes
+    payload: bytes | None
+    address: str
+
+
+class MinionPort:
+    """The listening socket and all connections."""
+
+    def __init__(self, host: str, port: int, *, max_bytes: int, max_held: int, most: int = 0) -> None:
+        """Listen. ``max_bytes``: largest request; ``max_held``: bytes of all incomplete requests; ``most``: number of
+        connections, 0 for as many as the process may have. Raises ConfigError.
+        """
+        self._max_bytes, self._max_held = max_bytes, max(max_held, 2 * max_bytes)
+        self._most = most or max(16, _descriptors() - _SPARE)
+        try:
+            family = socket.AF_INET6 if ":" in host else socket.AF_INET
+            self._listener = socket.create_server((host, port), family=family, backlog=_BACKLOG)
+        except (OSError, OverflowError) as error:
+            raise ConfigError(f"ret_port: cannot listen on {host}:{port}: {error}") from error
+        self._listener.setblocking(False)
+        self._epoll = select.epoll()
+        self._epoll.register(self._listener, select.EPOLLIN)
+        #: By file descriptor; the one that was silent longest comes first.
+        self._peers: OrderedDict[int, _Peer] = OrderedDict()
+        self._by_route: dict[bytes, _Peer] = {}
+        #: Connections without a complete handshake, and with an incomplete request, oldest first.
+        self._shaking: OrderedDict[_Peer, None] = OrderedDict()
+        self._holding: OrderedDict[_Peer, None] = OrderedDict()
+        self._held = 0
+        self._routes = itertools.count(1)
+        #: Number of connections that were closed because the peer broke the protocol or a bound.
+        self.closed = 0
+
+    @property
+    def port(self) -> int:
+        """The port's number."""
+        number: int = self._listener.getsockname()[1]
+        return number
+
+    def __len__(self) -> int:
+        return len(self._peers)
+
+    def fileno(self) -> int:
+        """Return the file descriptor that is readable when ``arrived`` has something to do."""
+        return self._epoll.fileno()
+
+    def arrived(self, now: float) -> Iterator[Arrived]:
+        """Read what is there, from each of some connections once, and yield the requests that are complete."""
+        for number, events in self._epoll.poll(0, _ROUND):
+            if number == self._listener.fileno():
+                self._accept(now)
+                continue
+            peer = self._peers.get(number)
+            if peer is None:
+                continue
+            if events & select.EPOLLOUT:
+                self._flush(peer)
+            if events & ~select.EPOLLOUT and peer.route in self._by_route:
+                yield from self._read(peer, now)
+
+    def send(self, route: bytes, payload: bytes) -> None:
+        """Send a reply; it is lost if the connection is gone."""
+        peer = self._by_route.get(route)
+        if peer is None:
+            return
+        outgoing = peer.protocol.outgoing
+        if outgoing:
+            outgoing += reply_header(len(payload))
+            outgoing += payload
+            self._flush(peer)
+            return
+        whole = reply_header(len(payload)) + payload
+        try:
+            sent = peer.socket.send(whole)
+        except (BlockingIOError, InterruptedError):
+            sent = 0
+        except OSError:
+            self._close(peer)
+            return
+        if sent < len(whole):
+            outgoing += memoryview(whole)[sent:]
+            self._flush(peer)
+
+    def tick(self, now: float) -> None:
+        """Close connections whose handshake takes too long."""
+        while self._shaking and (peer := next(iter(self._shaking))).deadline < now:
+            self._close(peer)
+
+    def close(self, linger: float = 0.0) -> None:
+        """Close all connections; replies get ``linger`` seconds to leave."""
+        self._listener.close()
+        deadline = time.monotonic() + linger
+        for peer in list(self._peers.values()):
+            if peer.protocol.outgoing and (left := deadline - time.monotonic()) > 0:
+                with contextlib.suppress(OSError):
+                    peer.socket.settimeout(left)
+                    peer.socket.sendall(peer.protocol.outgoing)
+            self._close(peer)
+        self._epoll.close()
+
+    def _accept(self, now: float) -> None:
+        for _ in range(_ACCEPTED):
+            try:
+                accepted, address = self._listener.accept()
+            except OSError as error:
+                if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM) and self._peers:
+                    self._evict()
+                    continue
+                return
+            if len(self._peers) >= self._most:
+                self._evict()
+            accepted.setblocking(False)
+            with contextlib.suppress(OSError):
+                for level, name, value in _KEEPALIVE:
+                    accepted.setsockopt(level, name, value)
+            route = b"%d" % next(self._routes)
+            peer = _Peer(accepted, address[0], route, RequestConnection(self._max_bytes), now + _HANDSHAKE)
+            self._peers[accepted.fileno()] = self._by_route[route] = peer
+            self._shaking[peer] = None
+            self._epoll.register(accepted, select.EPOLLIN)
+            self._flush(peer)
+
+    def _evict(self) -> None:
+        self.closed += 1
+        self._close(next(iter(self._peers.values())))
+
+    def _read(self, peer: _Peer, now: float) -> Iterator[Arrived]:
+        try:
+            data = peer.socket.recv(_READ)
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self._close(peer)
+            return
+        self._peers.move_to_end(peer.socket.fileno())
+        try:
+            for payload in peer.protocol.feed(data):
+                yield Arrived(peer.route, payload, peer.address)
+        except ZmtpFault:
+            self.closed += 1
+            self._close(peer)
+            return
+        if peer.route not in self._by_route:
+            # The caller's reply found the connection broken.
+            return
+        if peer in self._shaking and peer.protocol.ready:
+            del self._shaking[peer]
+        if (held := peer.protocol.held) != peer.held:
+            self._hold(peer, held)
+        if peer.protocol.outgoing:
+            self._flush(peer)
+
+    def _hold(self, peer: _Peer, held: int) -> None:
+        self._held += held - peer.held
+        peer.held = held
+        if held:
+            self._holding.setdefault(peer)
+        else:
+            self._holding.pop(peer, None)
+        while self._held > self._max_held and len(self._holding) > 1:
+            self.closed += 1
+            self._close(next(iter(self._holding)))
+
+    def _flush(self, peer: _Peer) -> None:
+        outgoing = peer.protocol.outgoing
+        try:
+            while outgoing:
+                del outgoing[: peer.socket.send(outgoing)]
+        except (BlockingIOError, InterruptedError):
+            pass
+        except OSError:
+            self._close(peer)
+            return
+        reading = 0 if len(outgoing) > _UNREAD else select.EPOLLIN
+        events = reading | (select.EPOLLOUT if outgoing else 0)
+        if events != peer.events:
+            peer.events = events
+            self._epoll.modify(peer.socket, events)
+
+    def _close(self, peer: _Peer) -> None:
+        if self._by_route.pop(peer.route, None) is None:
+            return
+        self._peers.pop(peer.socket.fileno(), None)
+        self._shaking.pop(peer, None)
+        self._holding.pop(peer, None)
+        self._held -= peer.held
+        peer.held = 0
+        with contextlib.suppress(OSError):
+            self._epoll.unregister(peer.socket)
+        peer.socket.close()
+
+
+def _descriptors() -> int:
+    """Raise the number of file descriptors that this process may have as far as it may, and return it."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < hard:
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[0]

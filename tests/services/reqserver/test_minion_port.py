@@ -1,0 +1,161 @@
+"""Port 4506 against libzmq's sockets, and against strangers that occupy it."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import zmq
+
+from saltern.kit.config.reading import ConfigError
+from saltern.reqserver.minion_port import Arrived, MinionPort
+from tests.saltwire.test_zmtp import GREETING, frame, ready, request
+
+MOST = 4 * 1024 * 1024
+
+
+@pytest.fixture
+def port() -> Iterator[MinionPort]:
+    made = MinionPort("127.0.0.1", 0, max_bytes=MOST, max_held=MOST, most=20)
+    yield made
+    made.close()
+
+
+def turns(port: MinionPort, seconds: float = 0.3, *, until: int = 1) -> list[Arrived]:
+    """What arrives within some seconds, at most ``until`` requests."""
+    found: list[Arrived] = []
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline and len(found) < until:
+        found += port.arrived(time.monotonic())
+        time.sleep(0.001)
+    return found
+
+
+def stranger(port: MinionPort, identity: bytes = b"") -> socket.socket:
+    made = socket.create_connection(("127.0.0.1", port.port), timeout=5)
+    made.sendall(GREETING + ready(b"DEALER", identity))
+    made.setblocking(False)
+    seen, deadline = b"", time.monotonic() + 5
+    while len(seen) <= len(GREETING) and time.monotonic() < deadline:
+        turns(port, 0.002)
+        with contextlib.suppress(BlockingIOError):
+            seen += made.recv(1000)
+    made.settimeout(5)
+    return made
+
+
+def emptied(port: MinionPort, count: int = 0) -> None:
+    """Wait until so many connections are left."""
+    deadline = time.monotonic() + 5
+    while len(port) > count and time.monotonic() < deadline:
+        turns(port, 0.01, until=1_000_000)
+    assert len(port) == count
+
+
+@pytest.mark.parametrize("kind", [zmq.REQ, zmq.DEALER])
+@pytest.mark.parametrize("size", [0, 300, 3_000_000])
+def test_sockets_of_libzmq_are_served(port: MinionPort, kind: int, size: int) -> None:
+    with zmq.Context() as context, context.socket(kind) as minion:
+        minion.setsockopt(zmq.LINGER, 0)
+        minion.setsockopt(zmq.HEARTBEAT_IVL, 20)
+        minion.setsockopt(zmq.HEARTBEAT_TIMEOUT, 2000)
+        minion.setsockopt(zmq.ROUTING_ID, b"salt-req/minion/web1/1/0")
+        minion.connect(f"tcp://127.0.0.1:{port.port}")
+        for number in range(3):
+            payload = bytes([number]) * size
+            minion.send_multipart([payload] if kind == zmq.REQ else [b"", payload])
+            (arrived,) = turns(port, 10)
+            assert (arrived.payload, arrived.address) == (payload, "127.0.0.1")
+            port.send(arrived.route, payload + b"!")
+            while not minion.poll(1):
+                turns(port, 0.01)
+            assert minion.recv_multipart()[-1] == payload + b"!"
+        turns(port, 0.2)
+        assert len(port) == 1
+
+
+def test_an_identity_means_nothing(port: MinionPort) -> None:
+    first, second = stranger(port, b"same"), stranger(port, b"same")
+    first.sendall(request(b"one"))
+    second.sendall(request(b"two"))
+    found = {one.payload: one.route for one in turns(port, 5, until=2)}
+    port.send(found[b"one"], b"for one")
+    assert first.recv(100).endswith(b"for one")
+    port.send(found[b"two"], b"for two")
+    assert second.recv(100).endswith(b"for two")
+
+
+def test_broken_connections_leave_no_descriptor(port: MinionPort) -> None:
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    for _ in range(15):
+        one, other = stranger(port, b"same"), stranger(port, b"same")
+        one.sendall(request(b"x") * 500)
+        turns(port, 0.01)
+        one.close()
+        other.close()
+    emptied(port)
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+
+
+def test_the_most_silent_connection_makes_room(port: MinionPort) -> None:
+    silent = [stranger(port) for _ in range(19)]
+    minion = stranger(port)
+    silent[0].sendall(request(b"x"))
+    assert turns(port, 5)
+    more = [stranger(port) for _ in range(18)]
+    minion.sendall(request(b"y"))
+    silent[0].sendall(request(b"z"))
+    assert {one.payload for one in turns(port, 5, until=2)} == {b"y", b"z"}
+    assert len(port) == 20
+    for one in (*silent, *more, minion):
+        one.close()
+
+
+def test_incomplete_requests_are_bounded(port: MinionPort) -> None:
+    half = frame(b"", more=True) + frame(b"x" * (MOST - 100))[:-1]
+    peers = [stranger(port) for _ in range(8)]
+    for peer in peers:
+        peer.setblocking(False)
+        sent, deadline = 0, time.monotonic() + 5
+        while sent < len(half) and time.monotonic() < deadline:
+            try:
+                sent += peer.send(half[sent:])
+            except (BlockingIOError, ConnectionError):
+                turns(port, 0.005)
+    turns(port, 0.1)
+    assert port._held <= 2 * MOST
+    assert len(port) < 8
+    for peer in peers:
+        peer.close()
+
+
+def test_a_peer_that_reads_no_answers_is_not_read(port: MinionPort) -> None:
+    peer = stranger(port)
+    peer.sendall(request(b"x"))
+    (arrived,) = turns(port, 5)
+    for _ in range(5):
+        port.send(arrived.route, b"y" * MOST)
+    peer.sendall(request(b"more"))
+    assert turns(port, 0.1) == []
+    peer.close()
+
+
+def test_a_handshake_ends(port: MinionPort) -> None:
+    half = socket.create_connection(("127.0.0.1", port.port))
+    whole = stranger(port)
+    deadline = time.monotonic() + 5
+    while len(port) < 2 and time.monotonic() < deadline:
+        turns(port, 0.01)
+    port.tick(time.monotonic() + 31)
+    assert len(port) == 1
+    half.close()
+    whole.close()
+
+
+def test_a_port_that_is_taken_is_named(port: MinionPort) -> None:
+    with pytest.raises(ConfigError, match=f"ret_port: cannot listen on 127.0.0.1:{port.port}"):
+        MinionPort("127.0.0.1", port.port, max_bytes=1, max_held=1)
