@@ -265,3 +265,26 @@ def test_salt_answers_the_same(oracle):
         if case[0] not in OURS and (answer or False) != ours.get(case[:2], False)
     ]
     assert not differing, differing
+
+
+@pytest.mark.parametrize("kind", ["grain", "grain_pcre", "pillar", "pillar_exact"])
+def test_a_path_has_a_limited_number_of_parts(kind: str) -> None:
+    compile_target("a:" * 63 + "b", kind)
+    with pytest.raises(TargetError, match="has 65 parts"):
+        compile_target("a:" * 64 + "b", kind)
+
+
+def test_parentheses_have_a_limited_depth() -> None:
+    assert matches("(" * 50 + "*" + ")" * 50, "compound", Subject("web1", {}))
+    with pytest.raises(TargetError, match="50 parentheses"):
+        matches("(" * 51 + "*" + ")" * 51, "compound", Subject("web1", {}))
+
+
+def test_maps_inside_maps_are_compared_once() -> None:
+    """Without that, the time doubles with each level."""
+    grains: dict[str, object] = {"a": "end"}
+    for _ in range(40):
+        grains = {"a": grains}
+    assert not matches("a:" * 40 + "no", "grain", Subject("web1", grains))
+    assert matches("a:" * 40 + "a", "grain", Subject("web1", grains))
+    assert matches("*:" * 10 + "a", "grain", Subject("web1", grains))
