@@ -111,9 +111,10 @@ def parse_arguments(words: Iterable[str], no_parse: Iterable[str] = ()) -> tuple
 
 
 def on_the_wire(positional: Iterable[object], keyword: Mapping[str, object]) -> list[object]:
-    """Return the list of arguments as a publication carries it: all keyword arguments are one last mapping with ``__kwarg__:
+    """Return the list of arguments as a publication carries it.
 
-    True``.
+    All keyword arguments are one last mapping with ``__kwarg__: True``. It is the last, so that nothing before it counts
+    instead: minions of Saltern 0.1 take a text ``name=value`` of several lines for a keyword argument, too.
     """
     arguments = list(positional)
     if keyword:
@@ -149,13 +150,6 @@ def read_arguments(given: Iterable[object]) -> tuple[list[object], dict[str, obj
         else:
             positional.append(one)
     return positional, keyword
-
-
-def looks_like_keyword(word: object) -> bool:
-    """Return whether a value is a text that begins with ``name=``. Minions of Saltern 0.1 read such a text of several
-    lines as a keyword argument.
-    """
-    return isinstance(word, str) and _KEYWORD.match(word) is not None
 
 
 def _not_a_jid(value: object) -> object:

@@ -26,7 +26,6 @@ from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from saltern.kit.command.arguments import looks_like_keyword
 from saltwire.jid import is_jid
 
 #: The target of every minion.
@@ -266,9 +265,6 @@ def _function_fits(condition: object, call: Call) -> bool:
 
 def _arguments_fit(condition: object, call: Call) -> bool:
     if not isinstance(condition, Mapping):
-        return False
-    if any(looks_like_keyword(one) for one in call.args):
-        # Minions of different releases may read it in different ways, so no condition can hold for it.
         return False
     args, kwargs = condition.get("args", []), condition.get("kwargs", {})
     if not isinstance(args, list) or not isinstance(kwargs, Mapping):

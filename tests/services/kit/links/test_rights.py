@@ -66,7 +66,6 @@ PEERS: dict[str, tuple[Any, str, list[Any], dict[str, Any], bool]] = {
     "a number": ({".*": [{"*": [{"a.b": {"args": ["1"]}}]}]}, "a.b", [12], {}, True),
     "broken args": ({".*": [{"*": [{"a.b": {"args": None}}]}]}, "a.b", ["x"], {}, False),
     "broken kwargs": ({".*": [{"*": [{"a.b": {"kwargs": ["c"]}}]}]}, "a.b", [], {"c": 1}, False),
-    "a text of several lines like a keyword": ({".*": [{"*": [{"a.b": {}}]}]}, "a.b", ["c=1\n2"], {}, False),
 }
 
 
