@@ -19,7 +19,6 @@ from saltern.kit.links.curve_auth import CurveAuth
 from saltern.kit.links.deadlines import read_deadlines
 from saltern.kit.links.sockets import LinkKeys, bind, without_aborts
 from saltern.kit.links.worker_link import (
-    AGAIN,
     ANSWER,
     BYE,
     DEFERRED,
@@ -235,8 +234,7 @@ class Server:
             worker,
             WORK,
             b"%d" % request.ticket,
-            # ``attempts`` counts this one, too.
-            AGAIN if request.side is Side.MINION and request.attempts > 1 else request.side.value,
+            request.side_for_worker,
             request.client.encode(),
             request.payload,
         ]

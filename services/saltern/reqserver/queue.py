@@ -12,6 +12,8 @@ from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 
+from saltern.kit.links.worker_link import AGAIN
+
 #: Seconds between two searches for overdue requests; each search visits all waiting requests.
 _CHECK_SECONDS = 0.2
 
@@ -48,6 +50,12 @@ class Request:
     attempts: int = 0
     #: The queue that contains the request; None if it does not wait.
     queue: FairQueue | None = field(default=None, repr=False)
+
+    @property
+    def side_for_worker(self) -> bytes:
+        """The side as the assigned worker reads it; AGAIN for a minion's request that another worker did not finish."""
+        # ``attempts`` counts the worker that gets the request now, too.
+        return AGAIN if self.side is Side.MINION and self.attempts > 1 else self.side.value
 
 
 class FairQueue:

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
+from saltern.kit.links.worker_link import AGAIN
 from saltern.reqserver.dispatch import (
     DEFERRED_SECONDS,
     HANDOVER_GRACE,
@@ -257,6 +258,19 @@ def test_a_request_that_kills_workers_is_given_up() -> None:
     assert dispatcher.refused == {"deadly": 1}
     assert not dispatcher.waiting.count
     assert not len(dispatcher.workers)
+
+
+def test_a_worker_learns_that_another_died_over_the_request() -> None:
+    """A request that came before has no effect, unless the worker before may have died with half of it done."""
+    dispatcher = Dispatcher()
+    tell(dispatcher, 0, "request", b"event")
+    sides = []
+    for number in range(MAX_ATTEMPTS):
+        (assigned,) = tell(dispatcher, number, "ready", b"w%d" % number)
+        assert isinstance(assigned, Assign)
+        sides.append(assigned.request.side_for_worker)
+        tell(dispatcher, number, "hung", b"w%d" % number)
+    assert sides == [b"minion", *[AGAIN] * (MAX_ATTEMPTS - 1)]
 
 
 def test_workers_that_end_well_do_not_count_against_what_they_never_read() -> None:
