@@ -78,7 +78,7 @@ class Runs:
     def __init__(self) -> None:
         self.looks = 0
 
-    def turn(self, configured: Mapping[str, Any], now: float, states_run: Any) -> tuple[list[Any], list[str]]:
+    def call_due(self, configured: Mapping[str, Any], now: float, states_run: Any) -> tuple[list[Any], list[str]]:
         self.looks += 1
         return [{"tag": str(self.looks)}], [str(self.looks)]
 
