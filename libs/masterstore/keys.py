@@ -75,6 +75,7 @@ KEYS: tuple[KeySpec, ...] = (
     KeySpec("acceptances", "salt:keys:acceptances", "hash", "none: one entry a minion", "mworker", "mworker", "the number of minions", "minion -> number of the change of minion keys that accepted its key; session keys depend on it, so a session ends when its key is no longer accepted"),
     KeySpec("clocks", "salt:clocks", "hash", "none: one entry a minion", "mworker", "mworker", "the number of minions", "minion -> seconds by which its clock is behind the master's, as its last new request showed it: a request that is older by more than request_window is refused"),
     KeySpec("nonce", "salt:nonce:<minion>:<nonce>", "string", "two request_window and a minute", "mworker", "mworker", "TTL", "a request of the minion came with this nonce; a second one changes nothing"),
+    KeySpec("key_codes", "salt:keys:codes", "hash", "none: one entry a minion", "mworker", "mworker", "the number of minions", "minion -> code by which workers know that a worker of this master accepted its key"),
     KeySpec("grains", "salt:grains", "hash", "none: one entry a minion", "mworker", "mworker, runners", "the number of minions", "minion -> msgpack of its grains"),
     KeySpec("pillar", "salt:pillar", "hash", "none: one entry a minion", "mworker", "mworker", "the number of minions", "minion -> its last compiled pillar, encrypted with the master's secret (for targeting by pillar)"),
     KeySpec("changed", "salt:<cache>:changed", "zset", "none: one entry a minion", "mworker", "mworker, runners", "the number of minions, and 1000 deleted ones", "minion, scored by the number of its last change; <cache> is grains or pillar"),
@@ -113,6 +114,7 @@ EVENTS_WANTED = "salt:events:wanted"
 KEYS_VERSION = "salt:keys:version"
 ACCEPTANCES = "salt:keys:acceptances"
 CLOCKS = "salt:clocks"
+KEY_CODES = "salt:keys:codes"
 GRAINS = "salt:grains"
 PILLAR = "salt:pillar"
 MINE_FUNCTIONS = "salt:mine"

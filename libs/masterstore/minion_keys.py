@@ -7,24 +7,34 @@ from collections.abc import Sequence
 
 from masterstore import keys, values
 from masterstore.client import Client, text
+from masterstore.errors import StoreCorrupt
+from masterstore.record_mac import ACCEPTED_KEY, Records, check_accepted, key_record
 
 STATES = ("accepted", "pending", "rejected", "denied")
 
 #: Seconds for which a worker uses its copy of accepted keys before it checks the version again.
 _BELIEVED = 0.5
 
-#: KEYS: version, acceptances, the states' hashes, that of accepted keys first and that of denied keys last. ARGV: minion,
-#: PEM, index of the new state's hash. A key that is accepted and was not gets a new number.
+#: Index of the first state's hash among the KEYS of _MOVE.
+_FIRST_STATE = 4
+
+#: KEYS: version, acceptances, codes, the states' hashes, that of accepted keys first and that of denied keys last. ARGV: minion,
+#: PEM, index of the new state's hash, code of the accepted key. A key that is accepted and was not gets a new number.
 _MOVE = """
 local new = tonumber(ARGV[3])
-local again = redis.call('HGET', KEYS[3], ARGV[1]) == ARGV[2]
-for i = 3, #KEYS - 1 do
+local again = redis.call('HGET', KEYS[4], ARGV[1]) == ARGV[2]
+for i = 4, #KEYS - 1 do
   if i ~= new then redis.call('HDEL', KEYS[i], ARGV[1]) end
 end
 if redis.call('HGET', KEYS[#KEYS], ARGV[1]) == ARGV[2] then redis.call('HDEL', KEYS[#KEYS], ARGV[1]) end
 redis.call('HSET', KEYS[new], ARGV[1], ARGV[2])
 local version = redis.call('INCR', KEYS[1])
-if new ~= 3 then
+if new == 4 then
+  redis.call('HSET', KEYS[3], ARGV[1], ARGV[4])
+else
+  redis.call('HDEL', KEYS[3], ARGV[1])
+end
+if new ~= 4 then
   redis.call('HDEL', KEYS[2], ARGV[1])
 elseif not again then
   redis.call('HSET', KEYS[2], ARGV[1], version)
@@ -45,8 +55,10 @@ class MinionKeys:
     answer.
     """
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, records: Records = Records()) -> None:  # noqa: B008 - it never changes
+        """``records``: makes and checks the codes of accepted keys."""
         self._client = client
+        self._records = records
         self._move = client.redis.register_script(_MOVE)
         self._renew = client.redis.register_script(_RENEW)
         #: Accepted keys, each with the number of its acceptance, as of ``_version``; a worker asks for one at every request.
@@ -81,7 +93,7 @@ class MinionKeys:
                 server.hset(keys.minion_keys(state), minion, pem)
                 server.incr(keys.KEYS_VERSION)
             return
-        self._moved(minion, pem, 3 + STATES.index(state))
+        self._moved(minion, pem, _FIRST_STATE + STATES.index(state))
 
     def delete(self, minion: str, state: str = "") -> None:
         """Delete the minion's key in one state, or in all states."""
@@ -93,6 +105,7 @@ class MinionKeys:
                 pipe.hdel(keys.ACCEPTANCES, minion)
                 # The next machine of this name may have another clock.
                 pipe.hdel(keys.CLOCKS, minion)
+                pipe.hdel(keys.KEY_CODES, minion)
             pipe.incr(keys.KEYS_VERSION)
             pipe.execute()
         self._forget(minion)
@@ -145,6 +158,23 @@ class MinionKeys:
             self._renew(keys=names, args=[minion])
         self._forget(minion)
 
+    def sign_all(self) -> int:
+        """Add codes to accepted keys that have none, as an older release left them; return how many. For an upgrade only: the
+        codes say that this master accepted the keys.
+        """
+        found = self._client.call("hgetall", keys.minion_keys("accepted"))
+        known = set(self._client.call("hkeys", keys.KEY_CODES))
+        codes = {
+            name: self._records.code(ACCEPTED_KEY, key_record(text(name), text(pem)))
+            for name, pem in found.items()
+            if name not in known
+        }
+        with self._client.calling() as server:
+            pipe = server.pipeline(transaction=False)
+            for name, code in codes.items():
+                pipe.hsetnx(keys.KEY_CODES, name, code)
+            return sum(map(int, pipe.execute()))
+
     def outdated(self, minion: str) -> bool:
         """Return True if a minion's key was accepted again since this worker read it. The next call of ``pem`` reads it
         again.
@@ -171,17 +201,23 @@ class MinionKeys:
                 pipe = server.pipeline()
                 pipe.hget(keys.minion_keys("accepted"), minion)
                 pipe.hget(keys.ACCEPTANCES, minion)
-                found, number = pipe.execute()
+                pipe.hget(keys.KEY_CODES, minion)
+                found, number, code = pipe.execute()
             if found is None:
                 # A missing key is not cached: unknown senders choose any id, and a newly accepted minion must not wait.
+                return None
+            try:
+                check_accepted(self._records, minion, text(found), code)
+            except StoreCorrupt as error:
+                self._client.faults.report(error.key, str(error))
                 return None
             self._accepted[minion] = (text(found), values.number(number, keys.ACCEPTANCES))
         return self._accepted[minion]
 
     def _moved(self, minion: str, pem: str, index: int) -> None:
-        names = [keys.KEYS_VERSION, keys.ACCEPTANCES, *(keys.minion_keys(state) for state in STATES)]
+        names = [keys.KEYS_VERSION, keys.ACCEPTANCES, keys.KEY_CODES, *map(keys.minion_keys, STATES)]
         with self._client.calling():
-            self._move(keys=names, args=[minion, pem, index])
+            self._move(keys=names, args=[minion, pem, index, self._records.code(ACCEPTED_KEY, key_record(minion, pem))])
         self._forget(minion)
 
     def _forget(self, minion: str) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
+from masterstore import keys
 from masterstore.errors import StoreCorrupt
 
 #: Return the code (bytes) of a record. The first argument names the kind of the record, so that a record of one kind cannot stand
@@ -19,7 +20,7 @@ from masterstore.errors import StoreCorrupt
 RecordMac: TypeAlias = Callable[[str, bytes], bytes]
 
 #: Kinds of records.
-PUBLICATION, LOAD = "publication", "load"
+PUBLICATION, LOAD, ACCEPTED_KEY = "publication", "load", "accepted key"
 
 _ADVICE = "Whoever writes to Redis beside the master made it; after an upgrade see the option accept_unsigned_records"
 
@@ -53,6 +54,16 @@ def load_record(jid: str, load: str | bytes, replay_until_ms: int, when_back_unt
     late.
     """
     return b"%s %d %d %s" % (jid.encode(), replay_until_ms, when_back_until_ms, _bytes(load))
+
+
+def key_record(minion: str, pem: str) -> bytes:
+    """Return the record of an accepted key: minion id and PEM."""
+    return f"{minion} {pem}".encode("utf-8", "surrogateescape")
+
+
+def check_accepted(records: Records, minion: str, pem: str, code: bytes | None) -> None:
+    """Raise StoreCorrupt unless a worker of this master accepted the key of the minion."""
+    records.check(ACCEPTED_KEY, key_record(minion, pem), code, f"{keys.minion_keys('accepted')}[{minion}]")
 
 
 def _bytes(record: str | bytes) -> bytes:

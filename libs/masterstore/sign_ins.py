@@ -9,6 +9,7 @@ from masterstore.client import Client, text
 from masterstore.epochs import CURRENT, Epochs, epochs_of
 from masterstore.errors import StoreError, StoreUnavailable
 from masterstore.minion_keys import STATES
+from masterstore.record_mac import Records, check_accepted
 
 #: Seconds for which sign-ins of stock minions are kept; publishers do not resend older publications.
 _REMEMBERED = 60
@@ -16,21 +17,22 @@ _REMEMBERED = 60
 #: Least seconds between two removals of older entries, so that not every sign-in does it.
 _SPARED = 3
 
-#: KEYS: epochs, seen, its waiting jobs, minions that sign, sign-ins of others, acceptances, the states' hashes, accepted first.
+#: KEYS: epochs, seen, its waiting jobs, minions that sign, sign-ins of others, acceptances, codes of accepted keys, the states'
+#: hashes, accepted first.
 #: ARGV: minion, its PEM, now ms.
 #: Returns one text, which is faster than a list: a line with the state's index (0: none), whether the PEM is the
 #: one that is stored (a minion that is accepted by it is noted as seen), whether jobs wait for the minion, the number of its
-#: acceptance, and the epochs; then the stored PEM, if it differs.
+#: acceptance, its code or -, and the epochs; then the stored PEM, if it differs.
 _BEGIN = f"""
 local function epochs()
 {CURRENT}
 end
 local known = table.concat(epochs(), ' ')
-for i = 7, #KEYS do
+for i = 8, #KEYS do
   local pem = redis.call('HGET', KEYS[i], ARGV[1])
   if pem then
     local brought = pem == ARGV[2]
-    local same = i == 7 and brought
+    local same = i == 8 and brought
     local stock = same and redis.pcall('SISMEMBER', KEYS[4], ARGV[1]) == 0
     if same then redis.call('ZADD', KEYS[2], 'GT', ARGV[3], ARGV[1]) end
     if stock then
@@ -42,12 +44,13 @@ for i = 7, #KEYS do
       end
     end
     local waited = stock and redis.call('EXISTS', KEYS[3]) == 1
-    local number = redis.call('HGET', KEYS[6], ARGV[1]) or '0'
+    local number = string.match(redis.call('HGET', KEYS[6], ARGV[1]) or '', '^%d+$') or '0'
+    local code = string.match(redis.call('HGET', KEYS[7], ARGV[1]) or '', '^%x+$') or '-'
     local flags = (brought and ' 1 ' or ' 0 ') .. (waited and '1 ' or '0 ')
-    return i - 6 .. flags .. number .. ' ' .. known .. '\\n' .. (brought and '' or pem)
+    return i - 7 .. flags .. number .. ' ' .. code .. ' ' .. known .. '\\n' .. (brought and '' or pem)
   end
 end
-return '0 0 0 0 ' .. known
+return '0 0 0 0 - ' .. known
 """
 
 
@@ -73,8 +76,10 @@ class SignIns:
     All operations raise StoreUnavailable if Redis does not answer, StoreCorrupt for malformed data.
     """
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, records: Records = Records()) -> None:  # noqa: B008 - it never changes
+        """``records``: checks the codes of accepted keys."""
         self._client = client
+        self._records = records
         self._begin = client.redis.register_script(_BEGIN)
 
     def begin(self, minion: str, pem: str, now_ms: int) -> SignInFacts:
@@ -83,14 +88,16 @@ class SignIns:
 
         ``now_ms``: milliseconds since 1970.
         """
-        names = [keys.EPOCHS, keys.SEEN, keys.waiting_of(minion), keys.SIGNERS, keys.STOCK_SIGN_INS, keys.ACCEPTANCES]
-        names += map(keys.minion_keys, STATES)
+        names = [keys.EPOCHS, keys.SEEN, keys.waiting_of(minion), keys.SIGNERS, keys.STOCK_SIGN_INS]
+        names += [keys.ACCEPTANCES, keys.KEY_CODES, *map(keys.minion_keys, STATES)]
         with self._client.calling():
             answer = self._begin(keys=names, args=[minion, pem, now_ms])
         line, _, other = answer.partition(b"\n")
-        place, brought, waited_for, number, *epochs = line.split(b" ")
+        place, brought, waited_for, number, code, *epochs = line.split(b" ")
         state, same = int(place), brought == b"1"
         known = (STATES[state - 1], pem if same else text(other)) if state else None
+        if known is not None and known[0] == "accepted":
+            check_accepted(self._records, minion, known[1], b"" if code == b"-" else code)
         return SignInFacts(
             known, epochs_of(epochs), same and state == 1, waited_for == b"1", values.number(number, keys.ACCEPTANCES)
         )

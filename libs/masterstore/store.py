@@ -44,7 +44,7 @@ class Store:
         self.job_budget = JobBudget(client)
         self.found_jobs = JobFinder(client, self.jobs)
         self.runner_jobs = RunnerJobs(client, self.jobs)
-        self.minion_keys = MinionKeys(client)
+        self.minion_keys = MinionKeys(client, records)
         self.cache = Cache(client)
         self.banks = Banks(client)
         self.publications = Publications(client, records)
@@ -53,7 +53,7 @@ class Store:
         self.presence = Presence(client)
         self.replays = Replays(client)
         self.epochs = EpochStore(client)
-        self.sign_ins = SignIns(client)
+        self.sign_ins = SignIns(client, records)
         self.locks = Locks(client)
         self.schema = Schema(client)
 

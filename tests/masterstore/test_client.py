@@ -110,6 +110,7 @@ VERBS: dict[str, Callable[[Store], Any]] = {
     "minion_keys.accepted": lambda store: store.minion_keys.accepted(),
     "minion_keys.all": lambda store: store.minion_keys.all(),
     "minion_keys.pems": lambda store: store.minion_keys.pems("accepted", ["a"]),
+    "minion_keys.sign_all": lambda store: store.minion_keys.sign_all(),
     "minion_keys.pem": lambda store: store.minion_keys.pem("a"),
     "minion_keys.acceptance": lambda store: store.minion_keys.acceptance("a"),
     "replays.admit": lambda store: store.replays.admit("a", "0" * 32, 1, window=300),

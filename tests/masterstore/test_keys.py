@@ -158,7 +158,7 @@ def test_everything_that_belongs_to_jobs_goes_with_them(store: Store, raw: redis
     store.jobs.expire(2**41, keep_seconds=1)
     left = {row_of(name.decode()).name for name in raw.scan_iter("*")}
     assert left == {"minions", "publications", "cursors", "publisher_signs",
-                    "minion_keys", "keys_version", "acceptances", "clocks", "grains", "pillar", "changed", "version",
+                    "minion_keys", "keys_version", "acceptances", "clocks", "key_codes", "grains", "pillar", "changed", "version",
                     "mine", "mine_functions", "seen", "epochs", "fences", "runners", "bank", "banks", "signers",
                     "job_bytes", "schema", "events", "events_count", "events_wanted",
                     "event_group", "event_readers", "dead_events"}  # fmt: skip
@@ -211,6 +211,7 @@ def test_keys_are_spelled_as_the_table_has_them(spec: KeySpec) -> None:
         "acceptances": keys.ACCEPTANCES,
         "clocks": keys.CLOCKS,
         "nonce": keys.nonce("a", "0" * 32),
+        "key_codes": keys.KEY_CODES,
         "grains": keys.GRAINS,
         "pillar": keys.PILLAR,
         "pillar_cache": keys.pillar_cache("web1"),

@@ -103,6 +103,8 @@ def _loop(role: Role) -> None:
         role.log.error("trees: %s", why)
     # Without Redis no request can be answered. The reqserver queues requests until a worker is ready, or they are overdue.
     _wait_for_store(role, store, link)
+    if role.options.accept_unsigned_records and (count := store.minion_keys.sign_all()):
+        role.log.warning("signed %d accepted keys that had no code (accept_unsigned_records)", count)
     worn = ""
     try:
         with _pulse(context, role, link_keys, name, watchdog):

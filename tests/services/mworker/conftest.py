@@ -14,9 +14,10 @@ from typing import Any
 import msgpack
 import pytest
 
+from masterstore.record_mac import Records
 from masterstore.store import Store
 from saltern.kit.config.master import MasterOptions
-from saltern.kit.keys.master_keys import MasterKeys
+from saltern.kit.keys.master_keys import MasterKeys, record_mac
 from saltern.kit.links.event_bus import Prepared
 from saltern.kit.process.metrics import new_metrics
 from saltern.kit.trees.served_files import file_server
@@ -161,7 +162,11 @@ def new_worker(
             options=chosen,
             keys=master_keys,
             key_dir=role_keys / "mworker",
-            store=Store.open(chosen.redis_url, client_name=f"test{next(counter)}"),
+            store=Store.open(
+                chosen.redis_url,
+                client_name=f"test{next(counter)}",
+                records=Records(record_mac(master_keys.secret), accept_unsigned=chosen.accept_unsigned_records),
+            ),
             fire=fire,
             prepare=lambda tag, data: Prepared(bytes, partial(fire, tag, data)),
             files=file_server(chosen),

@@ -184,7 +184,8 @@ class MasterOptions(StateOptions, FileserverOptions, WorkerOptions):
     minion_data_cache: bool = option(True, "store the grains of minions, for targeting")
     accept_unsigned_records: bool = option(
         False,
-        "publish jobs in Redis that no worker signed: only during an upgrade from release 0.1, whose workers did not sign",
+        "act on jobs and accepted keys in Redis that no worker signed, and sign these keys: only during an upgrade from "
+        "release 0.1, whose workers did not sign",
     )
     replay_window: int = option(
         300,

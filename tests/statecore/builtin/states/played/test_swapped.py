@@ -108,8 +108,8 @@ def adversary(world: World, moments: random.Random, patch: pytest.MonkeyPatch) -
     """Swaps between finding and using."""
     found = rooted_path._walked
 
-    def walked(ways: list[int], parts: list[str], follow: bool) -> str:
-        answer = found(ways, parts, follow)
+    def walked(ways: list[int], parts: list[str], follow: bool, *, strict: bool) -> str:
+        answer = found(ways, parts, follow, strict=strict)
         if moments.random() < 0.2:
             world.swap()
         return answer
