@@ -241,4 +241,4 @@ class ZapHandler:
     def _tell(self, link: str, address: str) -> None:
         if (link, address) not in self._told and len(self._told) < _MOST_TOLD:
             self._told.add((link, address))
-            _LOG.warning("link %s: %s is turned away: its key is not among those that may connect", link, address)
+            _LOG.warning("link %s: %s is turned away: its key may not use this link, or has no right", link, address)

@@ -62,7 +62,7 @@ def test_refusals_are_told_once(caplog: pytest.LogCaptureFixture) -> None:
     admittance.stop()
     context.term()
     assert [record.message for record in caplog.records] == [
-        "link workers: 10.0.0.9 is turned away: its key is not among those that may connect"
+        "link workers: 10.0.0.9 is turned away: its key may not use this link, or has no right"
     ]
 
 
