@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime
 from typing import Any, TypeAlias
 
+import packaging.version
+
 from statecore.loader.compat.version import SaltStackVersion, __saltstack_version__
 
 #: A date, or its text ``20270131``. A name of its own, because a parameter is called ``date``.
@@ -61,9 +63,34 @@ def _loose(version: LooseVersion | str) -> LooseVersion:
     return version if isinstance(version, LooseVersion) else LooseVersion(version)
 
 
-#: Modules use only the comparison of these classes, which is the same.
-Version = StrictVersion = LooseVersion
-parse = LooseVersion
+class Version(packaging.version.Version):
+    """A version by PEP 440 that can also be compared with a text. Raise packaging's InvalidVersion for other texts."""
+
+    def __eq__(self, other: object) -> bool:
+        return super().__eq__(_strict(other))
+
+    def __lt__(self, other: Any) -> bool:
+        return super().__lt__(_strict(other))
+
+    def __le__(self, other: Any) -> bool:
+        return super().__le__(_strict(other))
+
+    def __gt__(self, other: Any) -> bool:
+        return super().__gt__(_strict(other))
+
+    def __ge__(self, other: Any) -> bool:
+        return super().__ge__(_strict(other))
+
+    def __hash__(self) -> int:
+        return super().__hash__()
+
+
+def _strict(other: Any) -> Any:
+    return Version(other) if isinstance(other, str) else other
+
+
+StrictVersion = Version
+parse = packaging.version.parse
 
 
 def version_cmp(pkg1: object, pkg2: object, ignore_epoch: bool = False) -> int | None:
