@@ -32,6 +32,8 @@ _NONE = frozenset(
             "multiprocessing",
         ),
         *("concurrent.futures", "unittest", "xml", "urllib.request", "redis.cluster", "encodings.idna"),
+        # Imported at the first job or function that needs them (decision 0015).
+        *("croniter", "dateutil", "packaging"),
     )
 )
 
