@@ -23,7 +23,7 @@ PACKAGES := libs/statecore libs/saltwire libs/masterstore services
 PYTHON_FOUND = $(shell command -v $(PYTHON) || command -v python3)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab lab-down test test-fast test-one coverage check format docs bench bench-jobs bench-states lock oracle wheels changelog interop fuzz chaos chaos-containers images container-test userland-test k8s-check k8s-run clean
+.PHONY: help lab lab-down test test-fast test-one coverage check format docs bench bench-jobs bench-states lock oracle wheels changelog interop security fuzz chaos chaos-containers images container-test userland-test k8s-check k8s-run clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -106,6 +106,9 @@ interop: $(VENV)/.ready oracle $(RELEASES:%=.interop/%/.ready) ## test stock min
 
 chaos: $(VENV)/.ready oracle ## kill, stop and cut off every role, Redis and 52 minions while jobs run; count lost jobs (SECONDS=600 SEED=)
 	SALTERN_ORACLE=$(abspath .oracle) $(BIN)/python -m tests.chaos.run --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
+
+security: $(VENV)/.ready ## try every known attack on a master, and count: N refused of M tried (T= selects: T="-k replay")
+	$(WITH_ORACLE) $(BIN)/python -m tests.security.run -n $(WORKERS) --dist loadfile $(T)
 
 fuzz: $(VENV)/.ready ## let a fuzzer attack every port's reader, SLS, archives and paths for SECONDS=600 (T= names targets; x86_64 Linux)
 	$(BIN)/python -c 'import atheris' 2>/dev/null || $(BIN)/pip install -q --disable-pip-version-check --require-hashes -r tests/fuzz/atheris.lock

@@ -143,6 +143,7 @@ def test_a_minion_runs_nothing_but_what_peer_allows(new_worker: Callable[..., Wo
     ],
     ids=str,
 )
+@pytest.mark.ordinary
 def test_arguments_are_published_in_one_form(worker: Worker, arg: Any, sent: Any) -> None:
     worker.accept("web1")
     worker.control("publish", fun="test.arg", arg=arg, tgt="*")
@@ -179,6 +180,7 @@ print(json.dumps([load_args_and_kwargs(function, row) for row in json.load(sys.s
 
 
 @pytest.mark.oracle
+@pytest.mark.ordinary
 def test_salts_minions_read_the_same(oracle: Oracle) -> None:
     rows = drawn(600)
     said = json.loads(oracle.run("python", "-c", SALTS, stdin=json.dumps(rows)))

@@ -174,6 +174,7 @@ def test_no_connection_ends_a_role(lab: Lab, attack: Callable[[Lab], None]) -> N
 
 
 @pytest.mark.parametrize("link", ["control", "workers", "event_pull", "event_pub"])
+@pytest.mark.ordinary
 def test_roles_send_no_heartbeats_to_each_other(lab: Lab, link: str) -> None:
     # A heartbeat of a role that is killed while its peer's queue is full would end the peer.
     with zmq.Context() as context, context.socket(zmq.DEALER) as one:
@@ -183,6 +184,7 @@ def test_roles_send_no_heartbeats_to_each_other(lab: Lab, link: str) -> None:
     assert options == [0, 1, 3000]
 
 
+@pytest.mark.ordinary
 def test_every_listening_port_is_tried_or_needs_a_key() -> None:
     assert set(PORTS) - {"ret_port", "publish_port"} == {
         "control_port",

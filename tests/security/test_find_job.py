@@ -101,6 +101,7 @@ def test_a_job_of_somebody_else_is_not_asked_about(new_worker: NewWorker, client
 
 
 @pytest.mark.parametrize("client", ["ann", "bob"])
+@pytest.mark.ordinary
 def test_a_waiting_command_may_ask(master: Worker, client: str) -> None:
     """bob may publish something, and so read all jobs, as in Salt."""
     jid = job_of(master)
@@ -109,6 +110,7 @@ def test_a_waiting_command_may_ask(master: Worker, client: str) -> None:
     assert master.store.jobs.load(answer["jid"])["user"] == client  # type: ignore[index]
 
 
+@pytest.mark.ordinary
 def test_whoever_has_the_right_asks_anything(new_worker: NewWorker) -> None:
     master = new_worker(publisher_acl={"ann": ["saltutil.find_job"]})
     master.accept("web1", "web2")
@@ -117,6 +119,7 @@ def test_whoever_has_the_right_asks_anything(new_worker: NewWorker) -> None:
 
 @pytest.mark.parametrize("value", [None, 5, "saltutil.find_job", b"x", ["saltutil.find_job"], {}])
 @pytest.mark.parametrize("field", ["fun", "arg", "tgt", "tgt_type"])
+@pytest.mark.ordinary
 def test_any_value_is_read(field: str, value: object) -> None:
     asked = question("20260101000000000000") | {field: value}
     whole = (field, value) in (("fun", "saltutil.find_job"), ("tgt", ["saltutil.find_job"]))

@@ -77,6 +77,7 @@ def test_a_session_of_a_forged_key_is_refused(worker: Worker, raw: redis.Redis) 
     assert minion.send({"cmd": "_mine_get", "id": "web1"})[0] == packb("bad load")
 
 
+@pytest.mark.ordinary
 def test_an_operator_mends_a_record(worker: Worker, raw: redis.Redis) -> None:
     """A forged record costs web1 its sign-in, not its place: salt-key -d and -a bring it back."""
     minion = worker.minion("web1")
@@ -89,6 +90,7 @@ def test_an_operator_mends_a_record(worker: Worker, raw: redis.Redis) -> None:
     assert minion.sign_in().credentials is not None
 
 
+@pytest.mark.ordinary
 def test_keys_of_an_older_release_are_signed_in_an_upgrade(new_worker: NewWorker, raw: redis.Redis) -> None:
     first = new_worker()
     made: Any = FakeMinion("web1", first.keys[0], first.handler)

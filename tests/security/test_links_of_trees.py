@@ -53,6 +53,7 @@ def test_the_link_leads_outside(tree: Path, link: str, rest: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["", "new", "new/deeper", "a", "inside", "inside/new"])
+@pytest.mark.ordinary
 def test_a_path_inside_is_inside(tree: Path, path: str) -> None:
     (tree / "inside").symlink_to("a")
     assert leads_into(tree / path, tree)

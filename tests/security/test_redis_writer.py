@@ -133,6 +133,7 @@ def test_a_changed_job_is_not_handed_to_a_minion_that_missed_it(name: str, store
     assert store.faults.total > 0
 
 
+@pytest.mark.ordinary
 def test_a_job_that_waited_is_published_with_a_code(store: Store) -> None:
     _publish(store, when_back_until_ms=NOW + 60_000)
     (load,) = store.jobs.waiting("web1", NOW + 5)
@@ -140,6 +141,7 @@ def test_a_job_that_waited_is_published_with_a_code(store: Store) -> None:
     assert [load["tgt"] for _, load in store.publications.follow("0-0", 100)] == ["web1", ["web1"]]  # type: ignore[index]
 
 
+@pytest.mark.ordinary
 def test_a_release_that_signs_nothing_can_be_accepted(redis_url: str, store: Store, raw: redis.Redis) -> None:
     old = Store.open(redis_url, timeout=5.0, client_name="old")
     _publish(old)
@@ -154,6 +156,7 @@ def test_a_release_that_signs_nothing_can_be_accepted(redis_url: str, store: Sto
     assert isinstance(forged, StoreCorrupt)
 
 
+@pytest.mark.ordinary
 def test_the_code_of_a_worker_is_that_of_every_publisher() -> None:
     assert MAC(PUBLICATION, b"x") == record_mac(b"m" * 32)(PUBLICATION, b"x")
     assert (

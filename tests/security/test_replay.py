@@ -68,6 +68,7 @@ def test_a_session_ends_with_its_key(worker: Worker, lost: str, recorded: str) -
     assert minion.ask("_file_envs") is not None
 
 
+@pytest.mark.ordinary
 def test_another_worker_learns_of_it(new_worker: NewWorker) -> None:
     """A worker believes its copy of the keys for half a second; a minion that signed in meanwhile is served all the same."""
     first, second = new_worker(), new_worker()
@@ -84,6 +85,7 @@ def test_another_worker_learns_of_it(new_worker: NewWorker) -> None:
     assert first.events == []
 
 
+@pytest.mark.ordinary
 def test_accepting_an_accepted_key_again_ends_no_session(worker: Worker) -> None:
     minion = worker.minion()
     worker.store.minion_keys.store("web1", minion.key.public.pem, "accepted")
@@ -236,6 +238,7 @@ def test_a_minion_that_is_not_accepted_gets_no_session(master: Worker) -> None:
 
 
 @pytest.mark.parametrize("skew", [0, -7200, 7200, -(10**9)], ids=["right", "slow", "fast", "decades behind"])
+@pytest.mark.ordinary
 def test_a_wrong_clock_is_served(master: Worker, skew: int) -> None:
     minion = master.minion()
     number = master.store.minion_keys.acceptance("web1")
@@ -248,6 +251,7 @@ def test_a_wrong_clock_is_served(master: Worker, skew: int) -> None:
 @pytest.mark.parametrize(
     ("before", "after"), [(-(10**9), 0), (7200, 0), (0, 7200), (3600, 100), (0, -200), (7200, 7000), (0, -7200)]
 )
+@pytest.mark.ordinary
 def test_a_clock_that_is_set_is_served(master: Worker, before: int, after: int, cmd: str) -> None:
     """At most after one more sign-in, wherever it is set to."""
     minion = master.minion()
@@ -265,6 +269,7 @@ def test_a_clock_that_is_set_is_served(master: Worker, before: int, after: int, 
         assert send(master, minion, {**load, "ret": ""}, skew)
 
 
+@pytest.mark.ordinary
 def test_a_request_that_a_worker_died_over_is_carried_out(master: Worker) -> None:
     """The reqserver marks it: the command may be half done."""
     request = record(master.minion(), RECORDED["an event"])
@@ -281,6 +286,7 @@ def test_a_request_without_a_nonce_changes_nothing(master: Worker) -> None:
     assert master.events == []
 
 
+@pytest.mark.ordinary
 def test_each_command_says_what_a_repetition_does() -> None:
     """What reads is harmless; each other command is answered or recognised."""
     reads = {name for name, row in MINION_COMMANDS.items() if row.repeat is Repeat.HARMLESS}
@@ -291,6 +297,7 @@ def test_each_command_says_what_a_repetition_does() -> None:
     }
 
 
+@pytest.mark.ordinary
 def test_the_window_can_be_switched_off(new_worker: NewWorker) -> None:
     worker = new_worker(request_window=0)
     request = record(worker.minion(), RECORDED["an event"])

@@ -79,6 +79,7 @@ def test_nothing_but_the_key_is_stored(
 
 
 @pytest.mark.redis
+@pytest.mark.ordinary
 def test_a_stock_minions_key_is_stored_as_it_was(worker: Worker, minion_keys: tuple[PrivateKey, PrivateKey]) -> None:
     pem = minion_keys[0].public.pem
     for text in (pem, pem + "\n", pem.replace("\n", "\r\n"), pem.replace("PUBLIC KEY", "RSA PUBLIC KEY")):
@@ -88,6 +89,7 @@ def test_a_stock_minions_key_is_stored_as_it_was(worker: Worker, minion_keys: tu
 
 
 @pytest.mark.redis
+@pytest.mark.ordinary
 def test_a_key_that_an_earlier_release_stored_with_text_is_still_the_same(worker: Worker) -> None:
     minion = worker.minion(accepted=False)
     worker.store.minion_keys.store("web1", "a comment\n" + minion.key.public.pem, "accepted")
@@ -212,6 +214,7 @@ def test_an_event_is_counted() -> None:
         [0] * 20 + [dict.fromkeys(range(20), "x")] + [list(range(70_000))],
     ],
 )
+@pytest.mark.ordinary
 def test_values_are_counted_exactly(value: object) -> None:
     def count(one: object) -> int:
         if isinstance(one, dict):
@@ -225,6 +228,7 @@ def test_values_are_counted_exactly(value: object) -> None:
                 check_values(data, count(value) - 1)
 
 
+@pytest.mark.ordinary
 def test_large_true_loads_are_read() -> None:
     packages = {f"package-{number}": {"version": "1.2.3", "arch": "amd64"} for number in range(60_000)}
     assert unpackb(packb(packages), most=MAX_VALUES) == packages

@@ -38,6 +38,7 @@ REQUESTS: dict[str, dict[str, Any]] = {
 NOBODY = ["api", "ann", "publisher", "reqserver", "eventpublisher", "", "cli2", "*"]
 
 
+@pytest.mark.ordinary
 def test_every_command_is_tried() -> None:
     assert {name for name, row in CONTROL_COMMANDS.items() if row.policy is not ControlPolicy.ANY} == set(REQUESTS)
 
@@ -55,12 +56,14 @@ def test_a_key_that_no_option_names_may_do_nothing(new_worker: NewWorker, option
     assert master.runners == []
 
 
+@pytest.mark.ordinary
 def test_the_own_rows_are_of_keys_that_ask_on_4507() -> None:
     assert OWN_ROWS.keys() < LINKS["control"].clients
     assert "api" not in OWN_ROWS
 
 
 @pytest.mark.parametrize("config", [ROOT / "compose.yaml", *sorted((ROOT / "k8s").rglob("*.yaml"))], ids=str)
+@pytest.mark.ordinary
 def test_what_we_ship_gives_no_other_key_a_right(config: Path) -> None:
     text = config.read_text()
     assert "control_acl" not in text
@@ -85,6 +88,7 @@ def test_what_we_ship_gives_no_other_key_a_right(config: Path) -> None:
     ],
     ids=str,
 )
+@pytest.mark.ordinary
 def test_events_are_for_keys_with_a_right(client: str, options: Any, admitted: bool) -> None:
     from saltern.eventpublisher.main import _has_rights
 

@@ -56,6 +56,7 @@ def test_no_minion_has_such_an_id(attack: str) -> None:
 
 
 @pytest.mark.parametrize("minion", ["web-1.example.com", "a b", "ä", "日本", "web:1"])
+@pytest.mark.ordinary
 def test_ids_in_any_script_are_allowed(minion: str) -> None:
     assert is_minion_id(minion)
 
@@ -90,6 +91,7 @@ def test_listeners_of_events_show_no_control_character(attack: str) -> None:
     assert not has(eventlisten.shown(tag, {CONTROLS[attack]: CONTROLS[attack]}, datetime(2026, 1, 1)), attack)
 
 
+@pytest.mark.ordinary
 def test_texts_of_people_stay_as_they_are() -> None:
     text = "grüße, 日本\n\tzweite Zeile"
     assert fit_for_terminal(text, OFF) == text

@@ -118,6 +118,7 @@ def test_a_pillar_is_not_signed_with_a_chosen_nonce(
         )
 
 
+@pytest.mark.ordinary
 def test_a_forged_publication_of_an_unread_nonce_would_run(master_key: PrivateKey) -> None:
     """The attack of the table is a real one: without its check for a packed map a minion takes it for a job."""
     forged = stock_reply(master_key, forging_nonce())
@@ -157,6 +158,7 @@ def test_no_other_signed_message_is_a_reply_to_a_sign_in(
     assert sign_in.feed(reply).outcome in (handshake.Outcome.BAD,)
 
 
+@pytest.mark.ordinary
 def test_real_publications_pass(master_key: PrivateKey) -> None:
     """A thousand: one in sixteen begins with a byte that begins a map, too."""
     crypticle, gate = Crypticle(AES), SerialGate()
@@ -197,6 +199,7 @@ def test_the_master_decrypts_nothing_but_tokens(attack: str, master_key: Private
     assert "token" not in load
 
 
+@pytest.mark.ordinary
 def test_a_token_of_a_stock_minion_is_answered(master_key: PrivateKey, minion_key: PrivateKey) -> None:
     sign_in = SignIn("web1", minion_key, master_key.public)
     received: Any = envelope.parse_request(sign_in.request()).load
@@ -217,6 +220,7 @@ def test_a_wrong_id_is_shown_shortened(length: int, minion_key: PrivateKey) -> N
     assert len(refused.value.reply or b"") < 200
 
 
+@pytest.mark.ordinary
 def test_what_stock_minions_send_is_accepted(minion_key: PrivateKey) -> None:
     """``uuid.uuid4().hex`` in 3006, 3007 and 3008; some other clients write capital letters."""
     for nonce in ("0123456789abcdef0123456789abcdef", "0123456789ABCDEF0123456789ABCDEF"):
@@ -265,6 +269,7 @@ def _signed_messages(master_key: PrivateKey, minion_key: PrivateKey, nonce: str 
     return found
 
 
+@pytest.mark.ordinary
 def test_a_session_seals_with_a_nonce_that_is_accepted(minion_key: PrivateKey) -> None:
     session = ClientSession("web1", Crypticle(SESSION), minion_key)
     payload, nonce = session.seal({"cmd": "_mine_get"}, 1)

@@ -135,6 +135,7 @@ def test_expressions_that_need_backtracking_are_refused(tgt: str) -> None:
         ("w", "w\udcff", False),
     ],
 )
+@pytest.mark.ordinary
 def test_plain_expressions_mean_what_they_meant(pattern: str, text: str, fits: bool) -> None:
     assert (linear_regex(pattern, False).match(text) is not None) is fits
     assert (linear_regex(pattern, True).match(text.upper()) is not None) is fits or "Z" in pattern or "d" in pattern

@@ -24,6 +24,7 @@ def test_no_old_message_is_answered(worker: Worker, cmd: str, version: object) -
     assert worker.handler.answer(b"minion", "", packb(outer)) == BAD_LOAD
 
 
+@pytest.mark.ordinary
 def test_an_old_sign_in_where_the_option_allows_it(new_worker: Any) -> None:
     lenient = new_worker(minimum_auth_version=2)
     minion = lenient.minion()
