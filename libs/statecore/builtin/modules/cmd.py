@@ -23,7 +23,9 @@ _TIMED_OUT = 1
 
 
 class CommandReturn(TypedDict):
-    """Return of ``cmd.run_all``. ``retcode`` is None for a command that still runs in the background."""
+    """Map that ``cmd.run_all`` returns: pid, retcode, stdout and stderr of the command. ``retcode`` is None for a
+    command that still runs in the background.
+    """
 
     pid: int
     retcode: int | None

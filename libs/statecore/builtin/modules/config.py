@@ -35,8 +35,8 @@ def get(
     omit_master: bool = False,
     omit_grains: bool = False,
 ) -> object:
-    """Return the value at a path such as ``pkg:apache``. The minion's options are searched first, then its grains, its
-    pillar, the master's options and the built-in defaults.
+    """Return the value at a path such as ``pkg:apache``, ``default`` if there is none. The minion's options are
+    searched first, then its grains, its pillar, the master's options and the built-in defaults.
 
     merge
         "recurse" or "overwrite": return the merged values of all these sources; an earlier source has precedence
@@ -72,8 +72,8 @@ def option(
     omit_all: bool = False,
     wildcard: bool = False,
 ) -> object:
-    """Return the value of a name, which is not split into a path. The sources are searched in the order of
-    ``config.get``.
+    """Return the value of a name, which is not split into a path; ``default`` if there is none, or "" without a
+    default. The sources are searched in the order of ``config.get``.
 
     wildcard
         True: ``value`` is a glob; return a map of name to value of all names that match
@@ -106,8 +106,9 @@ def merge(
     omit_master: bool = False,
     omit_pillar: bool = False,
 ) -> object:
-    """Return the values of an option from the minion's options, pillar and the master's options, combined. Lists are
-    joined. Maps are merged, where the minion's keys win. If the first value is text, only that text is returned.
+    """Return the values of an option from the minion's options, pillar and the master's options, combined; ``default``
+    if none has it. Lists are joined. Maps are merged, where the minion's keys win. If the first value is text, only
+    that text is returned.
     """
     omitted = {"opts": omit_opts, "grains": True, "master": omit_master, "pillar": omit_pillar}
     result: object = None

@@ -262,7 +262,7 @@ def envs(ctx: Context) -> list[str]:
 def push(
     ctx: Context, path: str, keep_symlinks: bool = False, upload_path: str | None = None, remove_source: bool = False
 ) -> bool:
-    """Send a file of the host to the master. Return False if the master refuses it or the file does not exist.
+    """Send a file of the host to the master. Return True; False if the master refuses the file or if it does not exist.
 
     The master's option ``file_recv`` has to be set. The master stores the file below ``minions/<id>/files`` of its
     ``cachedir``.
@@ -283,8 +283,8 @@ def push(
 
 
 def push_dir(ctx: Context, path: str, glob: str | None = None, upload_path: str | None = None) -> bool:
-    """Send all files below a directory of the host to the master, as ``cp.push`` does. Return False if one of them
-    could not be sent.
+    """Send all files below a directory of the host to the master, as ``cp.push`` does. Return True; False if one of
+    them could not be sent.
 
     glob
         only files whose names match

@@ -36,7 +36,7 @@ def check_ip(ctx: Context, addr: object) -> bool:
 
 
 def A(ctx: Context, host: str, nameserver: str | None = None) -> list[str]:
-    """Return the IPv4 addresses that DNS has for a name, as texts.
+    """Return the IPv4 addresses that DNS has for a name, as texts; [] if there are none or dig fails.
 
     CLI Example:
 
@@ -46,7 +46,7 @@ def A(ctx: Context, host: str, nameserver: str | None = None) -> list[str]:
 
 
 def AAAA(ctx: Context, host: str, nameserver: str | None = None) -> list[str]:
-    """Return the IPv6 addresses that DNS has for a name, as texts."""
+    """Return the IPv6 addresses that DNS has for a name, as texts; [] if there are none or dig fails."""
     return [each for each in _ask(ctx, host, "AAAA", nameserver) if _is_address(each)]
 
 
@@ -56,7 +56,7 @@ def CNAME(ctx: Context, host: str, nameserver: str | None = None) -> str:
 
 
 def PTR(ctx: Context, host: str, nameserver: str | None = None) -> list[str]:
-    """Return the names that DNS has for an IP address."""
+    """Return the names that DNS has for an IP address; [] if there are none or dig fails."""
     return _run(ctx, ["-x", _plain(host)], nameserver)
 
 

@@ -42,7 +42,8 @@ def clone(
     https_pass: str | None = None,
     **kwargs: object,
 ) -> bool:
-    """Clone a git repository into ``cwd``, or into the directory ``name`` in it. Return True.
+    """Clone a git repository into ``cwd``, or into the directory ``name`` in it. Return True. Raise CommandError with
+    git's error.
 
     https_user, https_pass
         login for an https URL
@@ -65,7 +66,9 @@ def is_worktree(ctx: Context, cwd: str, user: str | None = None, **kwargs: objec
 def revision(
     ctx: Context, cwd: str, rev: str = "HEAD", short: bool = False, user: str | None = None, **kwargs: object
 ) -> str:
-    """Return the SHA1 of a revision of a git repository; with ``short`` its abbreviated form."""
+    """Return the SHA1 of a revision of a git repository; with ``short`` its abbreviated form. Raise CommandError for an
+    unknown revision.
+    """
     return rev_parse(ctx, cwd, rev, opts="--short" if short else "", user=user)
 
 
@@ -77,7 +80,9 @@ def rev_parse(
     user: str | None = None,
     **kwargs: object,
 ) -> str:
-    """Return the output of ``git rev-parse --verify`` with the options ``opts``."""
+    """Return the output of ``git rev-parse --verify`` with the options ``opts``, such as a SHA1. Raise CommandError
+    with git's error.
+    """
     return _do(ctx, cwd, ["rev-parse", "--verify", "-q", *_words(opts), *_operand("rev", rev)], user=user)
 
 
@@ -165,7 +170,9 @@ def fetch(
     identity: str | Sequence[str] | None = None,
     **kwargs: object,
 ) -> str:
-    """Fetch from a remote of a git repository. Return git's list of updated refs, "" if nothing was updated."""
+    """Fetch from a remote of a git repository. Return git's list of updated refs as text, "" if nothing was updated.
+    Raise CommandError with git's error.
+    """
     names = [*_operand("remote", remote), *(name for each in _words(refspecs) for name in _operand("refspec", each))]
     words = ["fetch", *(["--force"] if force else []), *_words(opts), *names]
     result = _try(ctx, cwd, words, user=user, identity=identity)
@@ -182,7 +189,7 @@ def checkout(
     user: str | None = None,
     **kwargs: object,
 ) -> str:
-    """Check out a revision of a git repository. Return git's output."""
+    """Check out a revision of a git repository. Return git's output as text. Raise CommandError with git's error."""
     words = ["checkout", *(["--force"] if force else []), *_words(opts), *_operand("rev", rev)]
     return _do(ctx, cwd, words, user=user)
 
@@ -190,7 +197,7 @@ def checkout(
 def reset(
     ctx: Context, cwd: str, opts: str | Sequence[object] | None = "", user: str | None = None, **kwargs: object
 ) -> str:
-    """Run ``git reset`` with the options ``opts``. Return git's output."""
+    """Run ``git reset`` with the options ``opts``. Return git's output as text. Raise CommandError with git's error."""
     return _do(ctx, cwd, ["reset", *_words(opts)], user=user)
 
 
@@ -202,7 +209,9 @@ def merge(
     user: str | None = None,
     **kwargs: object,
 ) -> str:
-    """Merge a revision into the current branch of a git repository. Return git's output."""
+    """Merge a revision into the current branch of a git repository. Return git's output as text. Raise CommandError
+    with git's error.
+    """
     return _do(ctx, cwd, ["merge", *_words(opts), *_operand("rev", rev)], user=user)
 
 
@@ -214,19 +223,23 @@ def branch(
     user: str | None = None,
     **kwargs: object,
 ) -> bool:
-    """Run ``git branch`` with the options ``opts``, such as ``-d`` to delete the branch ``name``. Return True."""
+    """Run ``git branch`` with the options ``opts``, such as ``-d`` to delete the branch ``name``. Return True. Raise
+    CommandError with git's error.
+    """
     _do(ctx, cwd, ["branch", *_words(opts), *_operand("name", name)], user=user)
     return True
 
 
 def tag_delete(ctx: Context, cwd: str, names: Sequence[str], user: str | None = None) -> bool:
-    """Delete tags of a git repository. Return True."""
+    """Delete tags of a git repository. Return True. Raise CommandError with git's error."""
     _do(ctx, cwd, ["tag", "-d", "--", *names], user=user)
     return True
 
 
 def is_ancestor(ctx: Context, cwd: str, old: str, new: str, user: str | None = None) -> bool:
-    """Return whether the revision ``old`` is an ancestor of the revision ``new`` in a git repository."""
+    """Return whether the revision ``old`` is an ancestor of the revision ``new`` in a git repository; False also for an
+    unknown revision.
+    """
     revisions = [*_operand("rev", old), *_operand("rev", new)]
     return _try(ctx, cwd, ["merge-base", "--is-ancestor", *revisions], user=user).retcode == 0
 
@@ -245,7 +258,9 @@ def submodule(
     identity: str | Sequence[str] | None = None,
     **kwargs: object,
 ) -> str:
-    """Run ``git submodule`` with a command and options. Return git's output."""
+    """Run ``git submodule`` with a command such as ``update`` and options. Return git's output as text. Raise
+    CommandError with git's error.
+    """
     return _do(ctx, cwd, ["submodule", *_operand("command", command), *_words(opts)], user=user, identity=identity)
 
 
@@ -317,7 +332,9 @@ def config_unset(
     user: str | None = None,
     **kwargs: object,
 ) -> bool:
-    """Remove a key of git's configuration; with ``all=True`` even if it has several values. Return True."""
+    """Remove a key of git's configuration; with ``all=True`` even if it has several values. Return True. Raise
+    CommandError if the key is not set.
+    """
     words = ["config", *_scope(kwargs), "--unset-all" if kwargs.get("all") else "--unset", *_operand("key", key)]
     _do(ctx, cwd, [*words, *([value_regex] if value_regex else [])], user=user)
     return True

@@ -105,7 +105,8 @@ def filter_by(
     default: str = "default",
     base: str | None = None,
 ) -> object:
-    """Return the entry of the table ``lookup_dict`` whose key matches a grain of this minion.
+    """Return the entry of the table ``lookup_dict`` whose key matches a grain of this minion. Return None if no key
+    matches and the table has no entry ``default``.
 
     lookup_dict
         map whose keys are globs for the grain's value
@@ -156,7 +157,8 @@ def setvals(
 def setval(
     ctx: Context, key: str, val: object, destructive: bool = False, refresh_pillar: bool = True
 ) -> dict[str, object]:
-    """Set one top-level grain in the static grains file. Return a map of the grain that was set.
+    """Set one top-level grain in the static grains file. Return {name: value} of the grain that was set. The errors are
+    those of ``grains.setvals``.
 
     CLI Example:
 

@@ -13,7 +13,7 @@ _FILE = "/etc/group"
 
 
 class GroupInfo(TypedDict, total=False):
-    """Entry of a group in /etc/group; empty for a group that does not exist."""
+    """Map of a group's entry in /etc/group: name, passwd, gid and members; {} for a group that does not exist."""
 
     name: str
     passwd: str

@@ -129,8 +129,8 @@ def set_policy(
 
 
 def save(ctx: Context, filename: str | None = None, family: str = "ipv4") -> str:
-    """Write the kernel's packet filter rules to the file that is loaded at boot, or to ``filename``. Return a sentence
-    with the path.
+    """Write the kernel's packet filter rules to the file that is loaded at boot, or to ``filename``. Return the
+    sentence ``Wrote 1 lines to "PATH"``.
 
     Rules that match a regular expression of the option ``iptables.save_filters`` are left out.
 

@@ -12,8 +12,8 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def load_map(ctx: Context, path: str, value: str) -> object:
-    """Return the value of the variable ``value`` in a Jinja template of the state tree, such as a formula's
-    map.jinja.
+    """Return the value of the variable ``value`` in a Jinja template of the state tree, such as a formula's map.jinja.
+    Raise InvocationError if ``value`` is not a variable's name.
 
     CLI Example:
 

@@ -177,8 +177,8 @@ def flush(ctx: Context) -> bool:
 
 
 def valid(ctx: Context) -> dict[str, object] | None:
-    """Return a map of the entries of ``mine_functions`` whose functions exist on this minion. Return None if there are
-    no entries.
+    """Return those entries of ``mine_functions`` whose functions exist on this minion, as a map of name in the mine to
+    the entry's arguments. Return None if there are no entries.
 
     CLI Example:
 
@@ -229,7 +229,9 @@ def _store(ctx: Context, data: Mapping[str, object], *, clear: bool = False) -> 
 
 
 def _own(ctx: Context, tgt: object, fun: object, tgt_type: str) -> dict[str, object]:
-    """Return the result of ``mine.get`` for a minion without a master, which only has its own values."""
+    """Return the result of ``mine.get`` for a minion without a master, which only has its own values: {minion id:
+    value}, or for several functions {function: {minion id: value}}. Return {} if the target does not match this minion.
+    """
     functions = fun.split(",") if isinstance(fun, str) else fun
     if not isinstance(functions, list):
         raise InvocationError(

@@ -75,7 +75,9 @@ def is_mounted(ctx: Context, name: str) -> bool:
 
 
 def get_mount_from_path(ctx: Context, path: str) -> str:
-    """Return the mount point of the file system that holds a path of the host."""
+    """Return the mount point of the file system that holds a path of the host; "/" if the host's mount table does not
+    list it.
+    """
     found = _holder(ctx, path)
     return found.point if found else "/"
 

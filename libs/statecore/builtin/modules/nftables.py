@@ -110,7 +110,7 @@ def get_rules_json(ctx: Context, family: str = "ipv4") -> list[dict[str, object]
 
 def save(ctx: Context, filename: str | None = None, family: str = "ipv4") -> str:
     """Write the nftables rules of all families to a file. If ``filename`` is a directory, a file in it is written.
-    Return the text written.
+    Return the written rules as text.
 
     CLI Example:
 

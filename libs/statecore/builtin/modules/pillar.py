@@ -123,8 +123,8 @@ def item(
 
 
 def raw(ctx: Context, key: str | None = None, unmask: bool | None = None) -> object:
-    """Return the pillar in the minion's memory, or the value of one top-level key. Values are masked only with
-    ``unmask=False``.
+    """Return the pillar in the minion's memory as a map, or the value of one top-level key ({} if there is no such
+    key). Values are masked only with ``unmask=False``.
     """
     found = ctx.pillar.get(key, {}) if key else dict(ctx.pillar)
     return found if unmask is not False else redacted(found)
@@ -206,8 +206,8 @@ def filter_by(
     default: str = "default",
     base: str | None = None,
 ) -> object:
-    """Return the entry of the map ``lookup_dict`` whose key, a glob, matches a pillar value. The arguments are those of
-    ``grains.filter_by``.
+    """Return the entry of the map ``lookup_dict`` whose key, a glob, matches a pillar value; None if no key matches and
+    the map has no entry ``default``. The arguments are those of ``grains.filter_by``.
     """
     return _filter_by(lookup_dict, pillar, ctx.pillar, merge, default, base)
 

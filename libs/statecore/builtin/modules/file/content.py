@@ -25,14 +25,14 @@ def read(ctx: Context, path: str, binary: bool = False) -> object:
 
 
 def write(ctx: Context, path: str, *args: object, **kwargs: object) -> str:
-    """Replace the content of a file by the given lines. Return a sentence with the number of lines."""
+    """Replace the content of a file by the given lines. Return the sentence ``Wrote N lines to "PATH"``."""
     lines = _lines(args, kwargs)
     managed_file.replace(ctx.host, ctx.host.path(path), "".join(f"{line}\n" for line in lines).encode(), Attributes())
     return f'Wrote {len(lines)} lines to "{path}"'
 
 
 def append(ctx: Context, path: str, *args: object, **kwargs: object) -> str:
-    """Append the given lines to a file. Return a sentence with the number of lines."""
+    """Append the given lines to a file. Return the sentence ``Wrote N lines to "PATH"``."""
     lines = _lines(args, kwargs)
     real_path = ctx.host.path(path)
     old = managed_file.read(real_path, path) or b""
@@ -51,13 +51,15 @@ def prepend(ctx: Context, path: str, *args: object, **kwargs: object) -> str:
 
 
 def contains(ctx: Context, path: str, text: str) -> bool:
-    """Return whether a file contains the text. White space around ``text`` is ignored."""
+    """Return whether a file contains the text; False if the file does not exist. White space around ``text`` is
+    ignored.
+    """
     real_path = ctx.host.path(path)
     return real_path.is_file() and str(text).strip() in real_path.read_text("utf-8", "replace")
 
 
 def contains_regex(ctx: Context, path: str, regex: str, lchar: str = "") -> bool:
-    """Return whether a line of a file matches a regular expression.
+    """Return whether a line of a file matches a regular expression. Return False if the file does not exist.
 
     lchar
         characters to strip from the beginning of each line before matching
@@ -71,7 +73,7 @@ def contains_regex(ctx: Context, path: str, regex: str, lchar: str = "") -> bool
 
 
 def contains_glob(ctx: Context, path: str, glob_expr: str) -> bool:
-    """Return whether the whole content of a file matches a glob."""
+    """Return whether the whole content of a file matches a glob. Return False if the file does not exist."""
     real_path = ctx.host.path(path)
     return real_path.is_file() and fnmatch.fnmatchcase(real_path.read_text("utf-8", "replace"), glob_expr)
 
@@ -199,14 +201,16 @@ def _encoded(text: str, encoding: str, path: str) -> bytes:
 
 
 def seek_read(ctx: Context, path: str, size: int, offset: int) -> bytes:
-    """Return ``size`` bytes of a file, starting at byte ``offset``."""
+    """Return ``size`` bytes of a file, starting at byte ``offset``. Raise CommandError if the file does not exist."""
     with existing(ctx, path).open("rb") as file:
         file.seek(int(offset))
         return file.read(int(size))
 
 
 def seek_write(ctx: Context, path: str, data: str | bytes, offset: int) -> int:
-    """Overwrite the bytes of a file from byte ``offset`` with ``data``. Return the number of bytes written."""
+    """Overwrite the bytes of a file from byte ``offset`` with ``data``. Return the number of bytes written. Raise
+    CommandError if the file does not exist.
+    """
     raw = data.encode() if isinstance(data, str) else data
     with existing(ctx, path).open("r+b") as file:
         file.seek(int(offset))
@@ -217,7 +221,7 @@ def seek_write(ctx: Context, path: str, data: str | bytes, offset: int) -> int:
 
 
 def truncate(ctx: Context, path: str, length: int) -> None:
-    """Cut or extend a file to ``length`` bytes. Return None."""
+    """Cut or extend a file to ``length`` bytes. Return None. Raise CommandError if the file does not exist."""
     with existing(ctx, path).open("r+b") as file:
         file.truncate(int(length))
 

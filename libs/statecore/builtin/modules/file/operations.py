@@ -19,7 +19,8 @@ _DAY = 86400
 
 
 def touch(ctx: Context, name: str, atime: object = None, mtime: object = None) -> bool:
-    """Create a file, or set its access and modification time (seconds since 1970). Return True.
+    """Create a file, or set its access and modification time (seconds since 1970). Return True. Raise CommandError if
+    this fails.
 
     If one of the two times is missing, the other one is used. If both are missing, the present time is used.
     """
@@ -34,8 +35,8 @@ def touch(ctx: Context, name: str, atime: object = None, mtime: object = None) -
 
 
 def remove(ctx: Context, path: str, **kwargs: object) -> bool:
-    """Remove a file, a link or a whole directory. Return True; False if the path does not exist. The path must be
-    absolute.
+    """Remove a file, a link or a whole directory. Return True; False if the path does not exist. Raise InvocationError
+    for a path that is not absolute.
     """
     if not path.startswith("/"):
         raise InvocationError(f"File path must be absolute: {path}")
@@ -98,7 +99,7 @@ def move(ctx: Context, src: str, dst: str, disallow_copy_and_unlink: bool = Fals
 
 
 def link(ctx: Context, src: str, path: str) -> bool:
-    """Create the hard link ``path`` to the file ``src``. Return True."""
+    """Create the hard link ``path`` to the file ``src``. Return True. Raise CommandError if it cannot be created."""
     try:
         ctx.host.path(path, follow=False).hardlink_to(ctx.host.path(src))
     except OSError as error:
@@ -189,7 +190,9 @@ def _directories(ctx: Context, path: str, *, below: bool) -> list[str]:
 
 
 def set_mode(ctx: Context, path: str, mode: object) -> str:
-    """Set the mode of a file (octal). Return the new mode as text. Raise CommandError if the file does not exist."""
+    """Set the mode of a file, given in octal. Return the new mode as text, such as "0644". Raise CommandError if the
+    file does not exist.
+    """
     real_path = ctx.host.path(path)
     # Raises the module's usual CommandError if the path does not exist.
     get_mode(ctx, path)

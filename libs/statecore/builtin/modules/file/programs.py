@@ -36,7 +36,7 @@ def sed(
 
 
 def sed_contains(ctx: Context, path: str, text: str, limit: str = "", flags: str = "g") -> bool:
-    """Return whether the host's ``sed`` finds a pattern in a file."""
+    """Return whether the host's ``sed`` finds the pattern ``text`` in a file. Return False if the file does not exist."""
     if not ctx.host.path(path).exists():
         return False
     where = f"/{_slashed(limit)}/ " if limit else ""

@@ -60,7 +60,9 @@ def readlink(ctx: Context, path: str, canonicalize: bool = False) -> str:
 
 
 def readdir(ctx: Context, path: str) -> list[str]:
-    """Return the names in a directory, sorted, after ``.`` and ``..``."""
+    """Return the names in a directory, sorted, after ``.`` and ``..``. Raise InvocationError if the path is not a
+    directory.
+    """
     real_path = ctx.host.path(path)
     if not real_path.is_dir():
         raise InvocationError("A valid directory was not specified.")
@@ -120,32 +122,34 @@ def lstat(ctx: Context, path: str) -> dict[str, int | float]:
 
 
 def get_mode(ctx: Context, path: str, follow_symlinks: bool = True) -> str:
-    """Return the mode of a file as octal digits, such as "0644"."""
+    """Return the mode of a file as octal digits, such as "0644". Raise CommandError if the path does not exist."""
     return managed_file.shown_mode(stat_bits.S_IMODE(_lstat(ctx.host.path(path, follow=follow_symlinks), path).st_mode))
 
 
 def get_user(ctx: Context, path: str, follow_symlinks: bool = True) -> str:
-    """Return the name of the user who owns a file."""
+    """Return the name of the user who owns a file. Raise CommandError if the path does not exist."""
     return ctx.host.user_name(_lstat(ctx.host.path(path, follow=follow_symlinks), path).st_uid)
 
 
 def get_group(ctx: Context, path: str, follow_symlinks: bool = True) -> str:
-    """Return the name of the group that owns a file."""
+    """Return the name of the group that owns a file. Raise CommandError if the path does not exist."""
     return ctx.host.group_name(_lstat(ctx.host.path(path, follow=follow_symlinks), path).st_gid)
 
 
 def get_uid(ctx: Context, path: str, follow_symlinks: bool = True) -> int:
-    """Return the number of the user who owns a file."""
+    """Return the uid (a number) of the user who owns a file. Raise CommandError if the path does not exist."""
     return _lstat(ctx.host.path(path, follow=follow_symlinks), path).st_uid
 
 
 def get_gid(ctx: Context, path: str, follow_symlinks: bool = True) -> int:
-    """Return the number of the group that owns a file."""
+    """Return the gid (a number) of the group that owns a file. Raise CommandError if the path does not exist."""
     return _lstat(ctx.host.path(path, follow=follow_symlinks), path).st_gid
 
 
 def get_hash(ctx: Context, path: str, form: str = "sha256", chunk_size: int = 65536) -> str:
-    """Return the digest of a file as hexadecimal text. ``form`` is the algorithm, ``chunk_size`` the bytes per read."""
+    """Return the digest of a file as hexadecimal text. ``form`` is the algorithm, ``chunk_size`` the bytes per read.
+    Raise CommandError if the path does not exist.
+    """
     real_path = ctx.host.path(path)
     _lstat(real_path, path)
     return digests.digest_of(real_path, form, chunk_size)
@@ -157,7 +161,7 @@ def get_sum(ctx: Context, path: str, form: str = "sha256") -> str:
 
 
 def check_hash(ctx: Context, path: str, file_hash: str) -> bool:
-    """Return whether a file has the digest ``file_hash``.
+    """Return whether a file has the digest ``file_hash``. Raise CommandError if the path does not exist.
 
     file_hash
         ``algorithm=hexadecimal``, or hexadecimal digits alone: their number then selects the algorithm
@@ -167,7 +171,7 @@ def check_hash(ctx: Context, path: str, file_hash: str) -> bool:
 
 
 def is_hardlink(ctx: Context, path: str) -> bool:
-    """Return whether a file has more than one name (hard links)."""
+    """Return whether a file has more than one name (hard links). Return False if the path does not exist."""
     return int(lstat(ctx, path).get("st_nlink", 0)) > 1
 
 

@@ -117,8 +117,8 @@ ipaddrs6 = ip_addrs6
 
 
 def subnets(ctx: Context, interfaces: str | Iterable[object] | None = None) -> list[str]:
-    """Return the IPv4 networks of the host's interfaces (or of ``interfaces``), without loopback and link-local
-    networks.
+    """Return the IPv4 networks of the host's interfaces (or of those named in ``interfaces``), such as "10.0.0.0/8".
+    Loopback and link-local networks are left out.
     """
     return _networks(ctx, "inet", interfaces)
 
@@ -170,7 +170,7 @@ def in_subnet(ctx: Context, cidr: str) -> bool:
 
 
 def calc_net(ctx: Context, ip_addr: str, netmask: str | None = None) -> str:
-    """Return the network of an address as text, such as "10.0.0.0/8"."""
+    """Return the network of an address as text, such as "10.0.0.0/8". Raise ValueError for text that is not an address."""
     return str(ipaddress.ip_network(f"{ip_addr}/{netmask}" if netmask else ip_addr, strict=False))
 
 

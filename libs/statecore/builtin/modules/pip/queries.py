@@ -42,7 +42,8 @@ def freeze(
     use_vt: bool = False,
     env_vars: dict[str, object] | None = None,
 ) -> list[str]:
-    """Return the installed Python packages as lines of a requirements file (``name==version``).
+    """Return the installed Python packages as lines of a requirements file (``name==version``). Raise CommandError if
+    pip fails.
 
     CLI Example:
 
@@ -184,7 +185,8 @@ def requirements_texts(
 def list_upgrades(
     ctx: Context, bin_env: str | None = None, user: str | None = None, cwd: str | None = None
 ) -> dict[str, str]:
-    """Return a map of the name of each Python package with a newer version to "VERSION [file type]".
+    """Return a map of the name of each Python package with a newer version to "VERSION [file type]". Raise CommandError
+    if pip fails.
 
     CLI Example:
 
@@ -209,7 +211,8 @@ def is_installed(
 def upgrade_available(
     ctx: Context, pkg: str, bin_env: str | None = None, user: str | None = None, cwd: str | None = None
 ) -> bool:
-    """Return whether a newer version of an installed Python package is available.
+    """Return whether a newer version of an installed Python package is available. Return False if the package is not
+    installed.
 
     CLI Example:
 

@@ -39,7 +39,8 @@ def install(
     downloadonly: bool = False,
     **kwargs: object,
 ) -> dict[str, object]:
-    """Install packages with apk. Return the changes: {name: {"old": version, "new": version}}.
+    """Install packages with apk. Return the changes: {name: {"old": version, "new": version}}. Raise CommandError with
+    apk's errors.
 
     name
         one package to install, or several with commas; ``pkgs``: a list of names and of {name: version}
@@ -95,7 +96,7 @@ def remove(
     ctx: Context, name: str | None = None, pkgs: object = None, purge: bool = False, **kwargs: object
 ) -> dict[str, object]:
     """Remove packages with apk. Configuration files that were changed stay. Return the changes: {name: {"old": version,
-    "new": ""}}.
+    "new": ""}}. Raise CommandError with apk's errors.
     """
     wanted = package_requests.wanted(name, pkgs, None, str)
     before = apk.installed_versions(ctx)
@@ -109,8 +110,8 @@ def remove(
 
 
 def purge(ctx: Context, name: str | None = None, pkgs: object = None, **kwargs: object) -> dict[str, object]:
-    """Remove packages and their configuration files with apk. Return the changes: {name: {"old": version, "new":
-    ""}}.
+    """Remove packages and their configuration files with apk. Return the changes: {name: {"old": version, "new": ""}}.
+    Raise CommandError with apk's errors.
     """
     return remove(ctx, name, pkgs, purge=True)
 
@@ -119,7 +120,7 @@ def upgrade(
     ctx: Context, name: str | None = None, pkgs: object = None, refresh: bool = True, **kwargs: object
 ) -> dict[str, object]:
     """Upgrade all packages with apk, or those of ``name`` and ``pkgs``. Return the changes: {name: {"old": version,
-    "new": version}}.
+    "new": version}}. Raise CommandError with apk's errors.
     """
     if refresh:
         apk.update(ctx)

@@ -43,7 +43,7 @@ def latest_version(
     ctx: Context, *names: str, refresh: bool = True, fromrepo: object = None, **kwargs: object
 ) -> object:
     """Return the newest version of a package in apk's repositories; "" if it is installed already or none exists. For
-    several names return a map.
+    several names return a map of name to version.
 
     CLI Example:
 
@@ -63,7 +63,9 @@ def latest_version(
 
 
 def available_version(ctx: Context, *names: str, **kwargs: Any) -> object:
-    """Return the newest version of packages in apk's repositories, as ``pkg.latest_version`` does."""
+    """Return the newest version of packages in apk's repositories, as text or as a map of name to version; the same
+    function as ``pkg.latest_version``.
+    """
     return latest_version(ctx, *names, **kwargs)
 
 
@@ -73,7 +75,9 @@ def upgrade_available(ctx: Context, name: str, **kwargs: Any) -> bool:
 
 
 def list_upgrades(ctx: Context, refresh: bool = True, **kwargs: object) -> dict[str, str]:
-    """Return a map of package to new version for the packages that an upgrade would change."""
+    """Return a map of package to new version for the packages that an upgrade would change. Raise CommandError if apk
+    fails.
+    """
     if refresh:
         apk.update(ctx)
     return apk.upgrades(ctx.host)

@@ -20,7 +20,8 @@ _REFUSED = ("ppa", "copr", "key_text", "keyid", "keyserver", "clean_file", "cons
 
 
 def list_repos(ctx: Context, **kwargs: object) -> dict[str, dict[str, object]]:
-    """Return a map of URL to the description of each apk repository of the host, disabled repositories too.
+    """Return a map of URL to a map with line, url, tag, enabled and disabled of each apk repository of the host,
+    disabled repositories too.
 
     CLI Example:
 
@@ -30,8 +31,8 @@ def list_repos(ctx: Context, **kwargs: object) -> dict[str, dict[str, object]]:
 
 
 def get_repo(ctx: Context, repo: str, **kwargs: object) -> dict[str, object]:
-    """Return the description of the apk repository in a line such as ``@edge https://x.test/main``. Return {} if the
-    host does not have it.
+    """Return a map with line, url, tag, enabled and disabled of the apk repository in a line such as ``@edge
+    https://x.test/main``. Return {} if the host does not have it.
     """
     found = _find(ctx, _parsed(repo))
     return _described(found) if found else {}
@@ -54,8 +55,8 @@ def repo_changes(ctx: Context, repo: str, **kwargs: object) -> dict[str, object]
 
 
 def mod_repo(ctx: Context, repo: str, refresh: bool = True, **kwargs: object) -> dict[str, object]:
-    """Add or change an apk repository. A new one is appended to /etc/apk/repositories. Return {repo: its description by
-    ``pkg.get_repo``}.
+    """Add or change an apk repository. A new one is appended to /etc/apk/repositories. Return {repo: the map that
+    ``pkg.get_repo`` returns for it}.
 
     repo
         a line: ``https://x.test/alpine/v3.19/main``, with ``@TAG`` in front for packages that are named with that tag

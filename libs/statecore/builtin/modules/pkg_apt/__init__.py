@@ -79,7 +79,7 @@ def latest_version(
     **kwargs: object,
 ) -> object:
     """Return the version of a package that APT would install; "" if it is installed already or none exists. For several
-    names return a map.
+    names return a map of name to version.
 
     CLI Example:
 
@@ -105,7 +105,9 @@ def upgrade_available(ctx: Context, name: str, refresh: bool = True, **kwargs: o
 
 
 def list_upgrades(ctx: Context, refresh: bool = True, dist_upgrade: bool = True, **kwargs: Any) -> dict[str, str]:
-    """Return a map of package to new version for the packages that an upgrade would change."""
+    """Return a map of package to new version for the packages that an upgrade would change. Raise CommandError if APT
+    fails.
+    """
     if refresh:
         refresh_db(ctx, kwargs.get("cache_valid_time", 0))
     words = ["dist-upgrade" if dist_upgrade else "upgrade"]
@@ -179,7 +181,8 @@ def install(
     debconf: str | None = None,
     **kwargs: object,
 ) -> dict[str, object]:
-    """Install packages with APT. Return the changes: {name: {"old": version, "new": version}}.
+    """Install packages with APT. Return the changes: {name: {"old": version, "new": version}}. Raise CommandError with
+    APT's errors.
 
     name
         one package to install, or several with commas; ``pkgs``: a list of names and of {name: version}
@@ -249,14 +252,14 @@ def install(
 
 def remove(ctx: Context, name: str | None = None, pkgs: object = None, **kwargs: object) -> dict[str, object]:
     """Remove packages with APT. Their configuration files stay. Return the changes: {name: {"old": version, "new":
-    ""}}.
+    ""}}. Raise CommandError with APT's errors.
     """
     return _uninstall(ctx, "remove", name, pkgs)["installed"]
 
 
 def purge(ctx: Context, name: str | None = None, pkgs: object = None, **kwargs: object) -> dict[str, object]:
-    """Remove packages and their configuration files with APT. Return {"installed": changes, "removed": changes}, {}
-    without changes.
+    """Remove packages and their configuration files with APT. Return {"installed": changes, "removed": changes}, where
+    changes are {name: {"old": version, "new": ""}}; {} without changes. Raise CommandError with APT's errors.
     """
     changes = _uninstall(ctx, "purge", name, pkgs)
     return dict(changes) if any(changes.values()) else {}
@@ -264,7 +267,7 @@ def purge(ctx: Context, name: str | None = None, pkgs: object = None, **kwargs: 
 
 def upgrade(ctx: Context, refresh: bool = True, dist_upgrade: bool = False, **kwargs: Any) -> dict[str, object]:
     """Upgrade all packages with APT, or those of ``pkgs``. Return the changes: {name: {"old": version, "new":
-    version}}.
+    version}}. Raise CommandError with APT's errors.
     """
     if refresh:
         refresh_db(ctx, kwargs.get("cache_valid_time", 0))
@@ -285,7 +288,7 @@ def upgrade(ctx: Context, refresh: bool = True, dist_upgrade: bool = False, **kw
 
 def autoremove(ctx: Context, purge: bool = False, **kwargs: object) -> dict[str, object]:
     """Remove packages that were installed as dependencies and are no longer needed. Return the changes: {name: {"old":
-    version, "new": ""}}.
+    version, "new": ""}}. Raise CommandError with APT's errors.
     """
     before = list_pkgs(ctx)
     errors = apt.run_change(ctx.host, ["-q", "-y", *apt.PATIENCE, *(["--purge"] if purge else []), "autoremove"])
@@ -362,7 +365,9 @@ def unhold(
 
 
 def _known(ctx: Context) -> apt.Packages:
-    """Return dpkg's records of packages. They are read again if dpkg's database changed."""
+    """Return dpkg's records of packages: maps of package to versions for installed, removed and to be purged packages.
+    They are read again if dpkg's database changed.
+    """
     state = apt.state(ctx.host)
     known: tuple[tuple[int, int], apt.Packages] | None = ctx.scratch.get(_KNOWN)
     if known is None or known[0] != state or state == (0, 0):

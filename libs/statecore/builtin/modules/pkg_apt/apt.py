@@ -93,8 +93,9 @@ def architecture(host: ManagedHost) -> str:
 
 
 def packages(host: ManagedHost, native: str) -> Packages:
-    """Return dpkg's records of packages. Packages of another architecture than ``native`` are named
-    ``name:architecture``.
+    """Return dpkg's records of packages: maps of package to versions for installed, removed and to be purged packages.
+    Packages of another architecture than ``native`` are named ``name:architecture``. Raise CommandError if dpkg-query
+    fails.
     """
     result = run(host, ["dpkg-query", "--showformat", "${Status} ${Package} ${Version} ${Architecture}\\n", "--show"])
     # dpkg-query also fails on an empty database, then without a message.

@@ -12,7 +12,8 @@ from statecore.system.hostfiles import apt_sources
 
 
 def list_repos(ctx: Context, **kwargs: object) -> dict[str, list[dict[str, object]]]:
-    """Return a map of URI to the list of APT sources with that URI, disabled sources too.
+    """Return a map of URI to a list of maps, one for each APT source with that URI, disabled sources too. The maps are
+    those of ``pkg.get_repo``.
 
     CLI Example:
 
@@ -25,8 +26,8 @@ def list_repos(ctx: Context, **kwargs: object) -> dict[str, list[dict[str, objec
 
 
 def get_repo(ctx: Context, repo: str, exact: bool = False, **kwargs: object) -> dict[str, object]:
-    """Return the description of the APT source that has the type, URI and suite of a line and a component in common
-    with it. Return {} if the host has none.
+    """Return the APT source that has the type, URI and suite of a line and a component in common with it: a map with
+    file, line, type, uri, dist, comps, architectures, signedby, enabled and more. Return {} if the host has none.
 
     exact
         True: the architectures must also be those of the line
@@ -69,7 +70,7 @@ def mod_repo(
     refresh_db: bool = True,
     **kwargs: object,
 ) -> dict[str, object]:
-    """Add or change an APT source. Return {repo: its description by ``pkg.get_repo``}.
+    """Add or change an APT source. Return {repo: the map that ``pkg.get_repo`` returns for it}.
 
     repo
         a line: ``deb [signed-by=/etc/apt/keyrings/x.gpg] https://x.test/debian bookworm main``
@@ -116,7 +117,7 @@ def mod_repo(
 
 def del_repo(ctx: Context, repo: str, refresh: bool = True, **kwargs: object) -> str:
     """Remove an APT source, or only the components that the line names. An empty file is removed too. Return a sentence
-    about the removal.
+    for each changed file. Raise CommandError if the source does not exist.
 
     CLI Example:
 

@@ -156,13 +156,15 @@ def parsed(line: str) -> AptSource:
 
 
 def described(entry: SourceFileEntry) -> dict[str, object]:
-    """Return an APT source as the map that ``pkg.get_repo`` returns."""
+    """Return an APT source as the map that ``pkg.get_repo`` returns: file, line, type, uri, dist, comps, architectures,
+    signedby, enabled and more.
+    """
     return {"file": entry.file, **_parts(entry.source, entry), "enabled": not entry.source.disabled}
 
 
 def plan(ctx: Context, repo: str, given: Mapping[str, Any]) -> SourceFilePlan:
-    """Return the plan for ``pkg.mod_repo``. Raise InvocationError for unsupported arguments, CommandError for files
-    that cannot be used.
+    """Return the plan of ``pkg.mod_repo``: the new text of the source's file, the signing key, and the changes to
+    report. Raise InvocationError for unsupported arguments, CommandError for files that cannot be used.
     """
     for name, why in _REFUSED.items():
         if given.get(name) not in (None, False):
@@ -249,7 +251,9 @@ def _text(
 
 
 def _parts(source: AptSource, entry: SourceFileEntry | None = None) -> dict[str, object]:
-    """Return a map of name to value for the parts of an APT source that are compared and shown."""
+    """Return a map of those parts of an APT source that are compared and shown: comps, disabled, dist, suites, type,
+    types, uri, uris, line, architectures, signedby.
+    """
     return {
         "comps": list(source.comps),
         "disabled": source.disabled,
@@ -289,5 +293,5 @@ def _differences(found: SourceFileEntry, wanted: AptSource, comments: list[str])
 
 
 def _apart(source: AptSource) -> AptSource:
-    """Return an APT source without type, URI and suite, to compare the rest of a stanza."""
+    """Return a copy of an APT source with empty type, URI and suite, to compare the rest of a stanza."""
     return replace(source, type="", uri="", dist="")

@@ -56,7 +56,8 @@ def install(
     version: object = None,
     **kwargs: object,
 ) -> dict[str, object]:
-    """Install packages with dnf. Return the changes: {name: {"old": version, "new": version}}.
+    """Install packages with dnf. Return the changes: {name: {"old": version, "new": version}}. Raise CommandError with
+    dnf's errors.
 
     name
         one package to install, or several with commas; ``pkgs``: a list of names and of {name: version}
@@ -121,7 +122,7 @@ def install(
 
 def remove(ctx: Context, name: str | None = None, pkgs: object = None, **kwargs: object) -> dict[str, object]:
     """Remove packages with dnf, by name or by name and version. Return the changes: {name: {"old": version, "new":
-    ""}}.
+    ""}}. Raise CommandError with dnf's errors.
     """
     wanted = package_requests.wanted(name, pkgs, None, lambda each: inventory.plain_name(ctx, each))
     before = inventory.versions(ctx)
@@ -143,7 +144,7 @@ def remove(ctx: Context, name: str | None = None, pkgs: object = None, **kwargs:
 
 def purge(ctx: Context, name: str | None = None, pkgs: object = None, **kwargs: object) -> dict[str, object]:
     """Remove packages, as ``pkg.remove`` does: rpm itself keeps changed configuration files as ``.rpmsave``. Return the
-    changes.
+    changes: {name: {"old": version, "new": ""}}.
     """
     return remove(ctx, name, pkgs)
 
@@ -200,7 +201,9 @@ def update(
     obsoletes: bool = False,
     **kwargs: object,
 ) -> dict[str, object]:
-    """Upgrade packages as ``pkg.upgrade`` does, but keep packages that other packages replace. Return the changes."""
+    """Upgrade packages as ``pkg.upgrade`` does, but keep packages that other packages replace. Return the changes:
+    {name: {"old": version, "new": version}}.
+    """
     return upgrade(ctx, name, pkgs, refresh, skip_verify, normalize, minimal, obsoletes, **kwargs)
 
 

@@ -28,8 +28,8 @@ _KIND = re.compile(rf"({'|'.join(KINDS)}) (?:groups|packages)\s*:\s*(.*)$", re.I
 
 
 def info(ctx: Context, name: str, given: Mapping[str, object], *, expand: bool, seen: list[str]) -> dict[str, Any]:
-    """Return the description of a package group, as ``parse_info`` does. Raise CommandError if the group does not
-    exist.
+    """Return a package group as the map of ``parse_info``: type, group, id, description, and the package names by kind.
+    Raise CommandError if the group does not exist.
 
     ``expand``: replace the groups of an environment by their packages. ``seen``: groups that are not expanded (again);
     expanded groups are added.
@@ -87,7 +87,9 @@ def parse_info(text: str) -> dict[str, Any]:
 
 
 def parse_list(text: str) -> dict[str, Any]:
-    """Parse the list of package groups that dnf and yum print below headings into {section: groups}."""
+    """Parse the list of package groups that dnf and yum print below headings into {section: list of group names}. The
+    section "available languages" is a map of group to {"name", "language"}.
+    """
     found = _nothing()
     section = None
     for line in text.splitlines():
@@ -107,7 +109,7 @@ def parse_list(text: str) -> dict[str, Any]:
 
 def parse_table(text: str) -> dict[str, Any]:
     """Parse the table of package groups that dnf5 prints, whose rows end with ``yes`` (installed) or ``no``, into
-    {section: group ids}.
+    {section: list of group ids}.
     """
     found = _nothing()
     for words in (line.split() for line in text.splitlines()):

@@ -12,7 +12,7 @@ from statecore.system.packages import package_requests
 
 def group_list(ctx: Context) -> dict[str, object]:
     """Return the package groups of dnf's repositories: a map of kind (installed, available, installed environments,
-    available environments, available languages) to groups.
+    available environments, available languages) to the list of group names. Raise CommandError if dnf fails.
     """
     used = dnf.name(ctx.host)
     words = ["group", "list"] if used == "dnf5" else ["grouplist", "hidden"]
@@ -25,8 +25,8 @@ def group_list(ctx: Context) -> dict[str, object]:
 def group_info(
     ctx: Context, name: str, expand: bool = False, ignore_groups: object = None, **kwargs: object
 ) -> dict[str, object]:
-    """Return a map with the type, name, id and description of a package group, and its packages: mandatory, optional,
-    default, conditional.
+    """Return a map with type, id, group (the name) and description of a package group, and the lists of its packages:
+    mandatory, optional, default, conditional. Raise CommandError if the group does not exist.
 
     expand
         True: list the packages of an environment's groups in place of the groups
@@ -41,8 +41,8 @@ def group_info(
 
 
 def group_diff(ctx: Context, name: str, **kwargs: object) -> dict[str, dict[str, list[str]]]:
-    """Return a map of kind (mandatory, optional, default, conditional) to a package group's packages that are
-    "installed" and "not installed".
+    """Return a package group's packages as {kind: {"installed": names, "not installed": names}}. The kinds are
+    mandatory, optional, default and conditional.
     """
     there = inventory.versions(ctx)
     found = group_listings.info(ctx, name, kwargs, expand=True, seen=[])
@@ -59,7 +59,7 @@ def group_install(
     ctx: Context, name: object, skip: object = (), include: object = (), **kwargs: Any
 ) -> dict[str, object]:
     """Install the mandatory and default packages of package groups, except those of ``skip``, and the packages of
-    ``include``. Return the changes.
+    ``include``. Return the changes: {name: {"old": version, "new": version}}.
 
     CLI Example:
 

@@ -63,7 +63,7 @@ def version(ctx: Context, *names: str, versions_as_list: bool = False, **kwargs:
 
 def latest_version(ctx: Context, *names: str, refresh: bool = True, **kwargs: object) -> object:
     """Return the newest version of a package in dnf's repositories; "" if it is installed already or none exists. For
-    several names return a map.
+    several names return a map of name to version.
 
     fromrepo, enablerepo, disablerepo, disableexcludes, branch, setopt
         repositories to use; these arguments are passed to dnf as its options of these names
@@ -88,7 +88,9 @@ def latest_version(ctx: Context, *names: str, refresh: bool = True, **kwargs: ob
 
 
 def available_version(ctx: Context, *names: str, **kwargs: Any) -> object:
-    """Return the newest version of packages in dnf's repositories, as ``pkg.latest_version`` does."""
+    """Return the newest version of packages in dnf's repositories, as text or as a map of name to version; the same
+    function as ``pkg.latest_version``.
+    """
     return latest_version(ctx, *names, **kwargs)
 
 

@@ -96,7 +96,9 @@ def known(host: ManagedHost, repo: str) -> bool:
 
 
 def plan(host: ManagedHost, repo: str, given: Mapping[str, object]) -> RepoFilePlan:
-    """Return the plan for ``pkg.mod_repo``. Raise InvocationError for unsupported or conflicting arguments."""
+    """Return the plan of ``pkg.mod_repo``: the new text of the repository's ``.repo`` file, and the changes to report.
+    Raise InvocationError for unsupported or conflicting arguments.
+    """
     for argument, why in _REFUSED.items():
         if given.get(argument) not in (None, False):
             raise InvocationError(f"not supported: {argument}; {why}")
