@@ -61,7 +61,7 @@ class DependentChunk(ExplainedChunk):
 
 
 class ExplainedRequisite(TypedDict):
-    """One reference of a requisite of the explained state."""
+    """One requisite reference of the explained state: its kind, the declaration that added it, and the states that it names."""
 
     kind: str
     #: The reference as written: ``pkg: nginx``, ``sls: web`` or an ID.
@@ -83,7 +83,9 @@ class OverriddenValue(TypedDict):
 
 
 class ExplainedArgument(TypedDict):
-    """One argument of the explained state and the place that set its value."""
+    """One argument of the explained state: its value, the SLS and ``file:line`` that set the value, and the values that it
+    replaced.
+    """
 
     name: str
     value: object
@@ -110,7 +112,9 @@ class ExplainedState(TypedDict):
 
 
 class ExplanationHead(TypedDict):
-    """An explanation without its states."""
+    """The part of ``explain``'s result about the ID itself: its SLS, and the includes, extends, top file entry and exclude
+    that concern it.
+    """
 
     id: str
     sls: str

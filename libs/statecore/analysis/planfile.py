@@ -44,7 +44,7 @@ class PlannedReaction(TypedDict):
 
 
 class PlannedState(TypedDict):
-    """The prediction for one state of a planned run, as JSON holds it."""
+    """The prediction for one state of a planned run as a map for JSON: its verdict, comment, changes, steps and file diffs."""
 
     tag: str
     verdict: str
@@ -72,7 +72,7 @@ class PlanData(TypedDict):
 
 
 class PlanFile(PlanData):
-    """Content of a plan file."""
+    """Content of a plan file: the plan, the salt of its seals, and the minion and SLS references of the run."""
 
     kind: str
     version: int

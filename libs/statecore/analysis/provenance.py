@@ -20,7 +20,7 @@ from statecore.model.types import High
 
 
 class Origin(NamedTuple):
-    """The SLS, environment and keys where a value was written."""
+    """The place where a value was written: SLS, saltenv, path of keys, and the kind of declaration (such as ``extend``)."""
 
     #: ``declared``, ``extend``, ``require_in`` and the other ``*_in``, ``use``, ``use_in``, ``names``.
     how: str
@@ -142,7 +142,10 @@ def _laid(history: History, one: Extension) -> None:
 
 
 def _inverted(history: History, before: Draft, after: Draft) -> None:
-    """Record the references that another state added with ``require_in`` or its kind, with that state as their origin."""
+    """Add to ``history`` the references that other states gave the ID with ``require_in`` or a similar requisite.
+
+    Their origin is the state that declares them. ``before`` and ``after`` are the drafts around the compiler pass.
+    """
     for state, run in states(after.high.get(history.id, {})):
         old = dict(arguments(before.high[history.id].get(state)))
         for kind, value in arguments(run):

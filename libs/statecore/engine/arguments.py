@@ -53,7 +53,10 @@ class Arguments(NamedTuple):
 
 
 def bind(low: Mapping[str, object], parameters: Parameters) -> Arguments:
-    """Return the arguments of a low chunk for a state function with these parameters, with all faults. Never raises."""
+    """Return the values of a low chunk's arguments for a state function with these parameters, and all faults found in them.
+
+    Never raises: faults are fields of the result.
+    """
     named, plain = parameters.named, parameters.plain
     others = low.keys() - INTERNAL
     values = {key: low[key] for key in named if key in low}

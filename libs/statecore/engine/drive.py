@@ -1,4 +1,4 @@
-"""Run of a graph of low chunks: carries out the machine's instructions.
+"""Run of a graph of low chunks: calls the states that ``machine`` chooses, and passes their results back to it.
 
 Calls states here or in parallel processes, numbers and times them, repeats them (``retry``), calls mod_watch, fires
 events. ``machine`` decides order and requisites.
@@ -64,7 +64,7 @@ def _nowhere(_low: Low, _argument: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class EngineOptions:
-    """Options of one run, and the functions that the run calls."""
+    """Options of one state run, and functions that the engine calls during it (to locate SLS lines, reload data, pause)."""
 
     failhard: bool = False
     #: True, or the names of state modules whose chunks may be merged into one call (Salt's state_aggregate).
@@ -187,7 +187,7 @@ class _Driver:
         machine.begun(instruction)
 
     def _collect(self, children: Children, nodes: Collection[Node], machine: Machine) -> None:
-        """Wait until one of these parallel states ends in its child process, and record its entry."""
+        """Wait until one of these parallel states ends in its child process, and pass its entry to the machine."""
         instruction, entry = children.finished(nodes)
         if "__run_num__" not in entry:
             entry = report.ran(instruction.low, entry, self.number(), self.options.now(), timedelta())
@@ -215,7 +215,11 @@ class _Driver:
                 return report.ran(low, entry, self.number(), self.options.now(), timedelta())
 
     def call(self, instruction: CallState) -> RunningEntry:
-        """Call a state, repeat it as its ``retry`` demands, then call its mod_watch if a watched state changed."""
+        """Call a state and return its entry of the running dictionary.
+
+        The call is repeated as the state's ``retry`` demands. Then mod_watch is called if a watched state changed. A check for
+        a ``prereq`` is called once in test mode.
+        """
         low = instruction.low
         if instruction.node.check:
             return call_state(low, self._for(low, self._check_ctx), self.loader, self.options.locate)
@@ -306,9 +310,9 @@ class _Driver:
         return allowed is True or (isinstance(allowed, list | tuple) and low["state"] in allowed)
 
     def _reload(self, low: Low, outcome: Mapping[str, object]) -> None:
-        """Reload grains, pillar or modules if the chunk asks for it.
+        """Reload grains, pillar or modules if the chunk asks for it (``reload_grains`` and similar arguments).
 
-        Retry unavailable modules after a state that may have installed them.
+        After a state that may have installed modules, try again to load the unavailable ones.
         """
         wanted = frozenset([key for key in RELOADS if low.get(key)])
         if not outcome["changes"]:

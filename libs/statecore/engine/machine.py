@@ -74,7 +74,7 @@ _SHARED = 8
 
 @dataclass(slots=True)
 class _Visit:
-    """Node on the stack: its requisites are being evaluated."""
+    """A node of the run list that waits on the machine's stack until its requisites are evaluated."""
 
     node: Node
     #: Nodes to evaluate before this node. An iterator, so each is evaluated once.

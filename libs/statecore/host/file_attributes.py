@@ -53,7 +53,7 @@ def difference(found: str, wanted: str) -> Difference:
 
 
 def change(host: ManagedHost, name: str, todo: Difference) -> None:
-    """Set and remove chattr letters of a file of the host. Raises HostError."""
+    """Set and remove chattr letters of a file of the host. Raises HostError if ``chattr`` fails."""
     for sign, letters in (("-", todo.removed), ("+", todo.added)):
         if letters:
             result = _run(host, "chattr", f"{sign}{letters}", name)

@@ -289,7 +289,10 @@ class Host:
         return account.uid, gid, self._supplementary(account) if os.geteuid() == 0 else None
 
     def set_variable(self, name: str, value: str | None) -> None:
-        """Set an environment variable for later commands of a mounted host; None removes it."""
+        """Set an environment variable for later commands of a mounted host; None removes it.
+
+        On this machine it has no effect: commands inherit the environment variables of this process.
+        """
         if value is None:
             self._variables.pop(name, None)
         else:

@@ -60,7 +60,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class _Root:
-    """Settings of a path that the beacon's configuration names."""
+    """Settings of a watched path that the beacon's configuration names: kinds of changes, recursion, new directories."""
 
     mask: int
     recurse: bool
@@ -71,7 +71,7 @@ class _Root:
 
 @dataclass(frozen=True, slots=True)
 class _InotifyWatch:
-    """A directory or file that the kernel watches."""
+    """A directory or file that the kernel watches: its path, and the configured path that it belongs to."""
 
     root: str
     #: The host's own path.
@@ -79,7 +79,10 @@ class _InotifyWatch:
 
 
 class Watcher:
-    """Watches of one beacon. Raises OSError when the kernel's limits (fs.inotify.max_user_*) are reached."""
+    """The inotify watches of one beacon: files and directory trees, and the changes that the kernel reports for them.
+
+    Methods raise OSError when the kernel's limits (fs.inotify.max_user_*) are reached.
+    """
 
     def __init__(self) -> None:
         self._libc = ctypes.CDLL(None, use_errno=True)
@@ -110,7 +113,7 @@ class Watcher:
             self._forget(path)
 
     def read(self) -> list[Change]:
-        """Return the changes of the watched files and directories since the last call."""
+        """Return the changes of the watched files and directories since the last call; [] if there are none."""
         found: list[Change] = []
         while True:
             try:

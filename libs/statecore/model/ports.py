@@ -112,7 +112,11 @@ class Jobs(Protocol):
         ...
 
     def signal(self, jid: str, number: int) -> str:
-        """Send the signal ``number`` to the process of the job ``jid``. Return Salt's sentence about the result."""
+        """Send the signal ``number`` to the process of the job ``jid``.
+
+        Return Salt's sentence, such as "Signal 15 sent to job ... at pid ...", or the reason why it was not sent; "" if no such
+        job runs.
+        """
         ...
 
 
@@ -177,7 +181,7 @@ class MinionControl(Protocol):
 
 
 class MinionJob(NamedTuple):
-    """A job that an orchestration publishes to minions."""
+    """A job that an orchestration publishes to minions: its target, its function with arguments, and the wait for returns."""
 
     tgt: Any
     fun: str
@@ -201,7 +205,7 @@ class MinionJob(NamedTuple):
 
 
 class MasterCall(NamedTuple):
-    """A call of a runner function or of a wheel function."""
+    """A call of a runner function or of a wheel function: the function's name and its arguments."""
 
     fun: str
     arg: Sequence[Any] = ()
@@ -255,8 +259,9 @@ class Master(Protocol):
         ...
 
     def orders(self) -> dict[str, dict[str, object]]:
-        """Map of state ID to the operator's order for that state of this orchestration: {"kill": True}, or a pause.
+        """Map of state ID to the operator's order before that state of this orchestration; {} without orders.
 
+        ``{"kill": True}`` ends the run, ``{"duration": seconds}`` pauses it so long, ``{}`` pauses it until it is resumed.
         Raises CommandError if the master does not answer.
         """
         ...
@@ -347,7 +352,9 @@ class StateSystem(Protocol):
         ...
 
     def run_parts(self, options: Mapping[str, object]) -> Any:
-        """Return the parts of a state run that has not started (``RunParts``), for commands that analyse the run."""
+        """Return the parts of a state run that has not started (``RunParts``: context, loader, engine options), for commands that
+        analyse the run.
+        """
         ...
 
 

@@ -1,1 +1,1 @@
-"""Runtime of one minion: loader, grains, pillar, templates and state runs, put together."""
+"""Runtime of one minion: combines loader, grains, pillar, templates and state runs, so that functions can be called."""

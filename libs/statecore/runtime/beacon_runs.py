@@ -28,7 +28,7 @@ _WHEN = ("enabled", "interval", "disable_during_state_run")
 
 
 def problem(loader: Loader, ctx: Context, name: str, config: object) -> str:
-    """Return the reason why a beacon of the minion cannot run with this configuration; "" if it can.
+    """Return the reason why a beacon of the minion cannot run with this configuration; "" if it can run.
 
     A beacon module without the function ``validate`` takes any list.
     """

@@ -67,7 +67,7 @@ DEFAULTS: Mapping[str, object] = {
 
 
 class RunContext(NamedTuple):
-    """Context of one state run, the state tree that the run renders, and the options of the run."""
+    """One state run's own data: its Context, the state tree that it renders, and the minion's options with those of the run."""
 
     ctx: Context
     tree: render.SlsTree
@@ -92,7 +92,8 @@ class Contexts:
         extension_dir: Path | None = None,
         master: Master | None = None,
     ) -> None:
-        """Take the ports; those not given are the ports of a minion without a master.
+        """Store the services that functions use: files, host, event bus, jobs, master. A missing service is replaced by that of a
+        minion without a master.
 
         ``make_state_system`` is called when a state function of these contexts is first used. Grains and pillar that
         are not given are gathered and compiled when first read. A given pillar is not copied: it may grow while it is
@@ -268,7 +269,10 @@ class Contexts:
         test: bool,
         scratch: dict[str, object] | None = None,
     ) -> tuple[Context, render.SlsTree]:
-        """Return a context and the state tree that renders with its functions. ``scratch`` is that of a state run."""
+        """Return (context with this pillar and these options, state tree whose templates call the context's functions).
+
+        ``scratch`` is the map in which modules keep data during a state run (Salt's ``__context__``).
+        """
         # whitelist_modules limits templates; modules may call every other module.
         named = opts.get("whitelist_modules") or ()
         only = frozenset(str(name) for name in named) if isinstance(named, Iterable) else frozenset()
@@ -337,7 +341,8 @@ def local_contexts(
     """Return the contexts of a minion without a master: files and pillar come from local directories.
 
     ``files`` replaces the option ``file_roots``. ``pillar`` replaces the pillar directories. ``before_pillar`` is
-    called before each compilation of pillar. ``manage`` and ``refreshed`` are those of ``LocalMinion``.
+    called before each compilation of pillar. ``manage`` sends requests about schedule and beacons to the minion that runs
+    on this host. ``refreshed`` is called when a function asks to refresh pillar, modules or grains.
     """
     whole = {**DEFAULTS, "file_client": "local", **opts}
 

@@ -77,7 +77,7 @@ def _functions(loaded: object) -> list[Callable[..., object]]:
 
 
 def _call_custom(call: Callable[..., object], own: Callable[..., object], grains: dict[str, object]) -> object:
-    """Call a user's grain function. It gets the grains so far if it has the parameter ``grains``."""
+    """Call a user's grain function and return its result. It gets the grains so far if it has the parameter ``grains``."""
     return call(grains) if "grains" in inspect.signature(own).parameters else call()
 
 

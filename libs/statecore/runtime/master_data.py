@@ -34,7 +34,7 @@ _TIMEOUT = 30
 
 
 class MinionDataRequest(NamedTuple):
-    """Request of a minion for its pillar."""
+    """Request of a minion for its pillar: the minion's id, saltenv and pillarenv, and the pillar given in the call."""
 
     minion_id: str
     saltenv: str | None = None

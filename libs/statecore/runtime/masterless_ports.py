@@ -48,11 +48,12 @@ class LocalMinion:
         manage: Manager | None = None,
         refreshed: Callable[[str], bool] | None = None,
     ) -> None:
-        """Take the functions that implement the services.
+        """Store the functions that implement the services.
 
         ``compile_pillar`` compiles pillar; without it the pillar is the override alone. ``tops`` returns {saltenv: SLS
-        references} of master_tops modules. ``manage`` asks the minion that runs on this host. ``refreshed`` is called
-        with "pillar", "modules" or "grains" when a function asks to refresh it; it returns the answer to that function.
+        references} of master_tops modules. ``manage`` sends requests about schedule and beacons to the minion that runs on this
+        host. ``refreshed`` is called with "pillar", "modules" or "grains" when a function asks to refresh it, and returns True
+        if the request was accepted.
         """
         self._compile_pillar = compile_pillar
         self._tops = tops
@@ -60,15 +61,15 @@ class LocalMinion:
         self._refreshed = refreshed or (lambda what: True)
 
     def refresh_pillar(self) -> bool:
-        """Tell the owner of this process that pillar must be compiled again. Return the owner's answer."""
+        """Report that pillar must be compiled again. Return True if the request was accepted."""
         return self._refreshed("pillar")
 
     def refresh_modules(self) -> bool:
-        """Tell the owner of this process that module files must be listed again. Return the owner's answer."""
+        """Report that module files must be listed again. Return True if the request was accepted."""
         return self._refreshed("modules")
 
     def refresh_grains(self) -> bool:
-        """Tell the owner of this process that grains must be gathered again. Return the owner's answer."""
+        """Report that grains must be gathered again. Return True if the request was accepted."""
         return self._refreshed("grains")
 
     def compile_pillar(
@@ -94,7 +95,7 @@ class LocalMinion:
         raise CommandError(f"{cmd}: there is no master")
 
     def manage(self, area: str, request: Mapping[str, object]) -> dict[str, object]:
-        """Send a request about the schedule or the beacons to the minion that runs on this host, and return its answer.
+        """Send a request about the schedule or the beacons to the minion that runs on this host, and return its reply, a map.
 
         Raises CommandError if no minion runs here.
         """

@@ -143,10 +143,10 @@ class NoTemplates:
 
 
 class RunScratch(dict[str, object]):
-    """Memory of modules for one state run (Salt's ``__context__``): empty when a run starts, as in Salt.
+    """Map in which modules keep data during one state run (Salt's ``__context__``). A run starts with a nearly empty map.
 
-    It starts with those entries of the call's memory that describe how the call was made, and the grains set in the
-    call. The exit code is written to the call's memory too.
+    The run takes over from the calling function's own map only the grains that it set, its exit code, and how it was
+    called. The exit code of the run is written to that map too.
     """
 
     _OF_THE_CALL = ("cmd.shell", "pillar.mask", "grains.set", "retcode")

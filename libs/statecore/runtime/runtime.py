@@ -1,6 +1,4 @@
-"""statecore with everything wired for one minion: jobbers of a minion, salt-call and embedding programs use
-``Runtime``.
-"""
+"""``Runtime``: the entry point to statecore for one minion. Jobbers, salt-call and embedding programs use it."""
 
 from __future__ import annotations
 
@@ -53,7 +51,8 @@ class Runtime:
         extension_dir: Path | None = None,
         master: Master | None = None,
     ) -> None:
-        """Take the services that this minion uses; those not given are the services of a minion without a master.
+        """Store the services that this minion uses: files, host, event bus, jobs, master. A missing service is replaced by that of
+        a minion without a master.
 
         Grains and pillar that are not given are gathered and compiled when first read. A given pillar is not copied: it
         may grow while it is compiled.
@@ -180,10 +179,10 @@ def local_runtime(
     directories.
 
     ``grains`` and ``pillar`` replace those of the host and of ``pillar_roots``: those of another minion, for example.
-    ``jobs`` knows the jobs that run on this host; None when no one does. ``manage`` asks the minion that runs on this
-    host. ``events`` and ``master`` are those of an orchestration, which a master runs. ``files`` replaces
-    ``file_roots``. ``fetches``: this process itself fetches Git repositories for files and pillar. ``refreshed``: as of
-    ``LocalMinion``.
+    ``jobs`` lists the jobs that run on this host; None: no job is known. ``manage`` sends requests about schedule and
+    beacons to the minion that runs on this host. ``events`` and ``master`` are those of an orchestration, which a master
+    runs. ``files`` replaces ``file_roots``. ``fetches``: this process itself fetches Git repositories for files and pillar.
+    ``refreshed`` is called with "pillar", "modules" or "grains" when a function asks to refresh it.
     """
     whole = {**DEFAULTS, "file_client": "local", **opts}
     own = masterless.MasterlessRepositories(whole, load_user_backend) if fetches and _needs_fetches(whole) else None

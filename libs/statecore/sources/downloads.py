@@ -119,7 +119,7 @@ def fetch(
 
 
 def remove(place: Path) -> None:
-    """Remove a downloaded file at the path ``place``, and the file that stores its ETag."""
+    """Remove a downloaded file at the path ``place``, and the file that stores its ETag. Missing files are ignored."""
     _etag_file(place).unlink(missing_ok=True)
     place.unlink(missing_ok=True)
 

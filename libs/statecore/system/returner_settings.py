@@ -14,8 +14,10 @@ from collections.abc import Callable, Mapping
 def settings_of(
     option: Callable[..., object], name: str, ret: Mapping[str, object] | None, defaults: Mapping[str, object]
 ) -> dict[str, object]:
-    """Map of each option in ``defaults`` to the setting of the returner ``name`` for this job. ``option`` is the
-    function ``config.option``. ``ret`` is the job's return, or None.
+    """Map of each option in ``defaults`` to its value for the returner ``name`` and this job.
+
+    ``option`` is the function ``config.option``. ``ret`` is the job's return, or None. Keys of the job's ``ret_kwargs``
+    override the others.
     """
     profile = str((ret or {}).get("ret_config") or "")
     found = {key: _setting(option, name, profile, key, default) for key, default in defaults.items()}

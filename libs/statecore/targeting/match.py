@@ -60,9 +60,11 @@ class Pattern(Protocol):
 
 
 class Reading(NamedTuple):
-    """How the expressions of a target are read. The default is Salt's reading, for operators.
+    """Rules by which the patterns of a target are interpreted: the regular expression engine, and whether pillar values must
+    match exactly.
 
-    Node groups are always read by the default: the master's options define them.
+    The default rules are those for operators' targets. Node groups always use the default, because the master's options
+    define them.
     """
 
     #: (regular expression, ignore case) -> compiled pattern. Raises TargetError.
@@ -250,6 +252,8 @@ def _nodegroup(tgt: object, language: _Language) -> Matcher:
 def _group(name: str, language: _Language) -> str:
     """Return the compound expression of a node group. A group of several plain minion ids becomes one list
     expression ``L@a,b``.
+
+    Raises TargetError if the group is neither text nor a list.
     """
     group = language.nodegroups[name]
     if not isinstance(group, str | list | tuple):
@@ -311,7 +315,10 @@ def _glob_test(pattern: str) -> Callable[[str], bool]:
 
 
 def _regex_tests(language: _Language) -> Callable[[str], Callable[[str], bool]]:
-    """Return a function that compiles a regular expression to a test of a value, by the language's reading."""
+    """Return a function that compiles a regular expression (ignoring case) to a function from text to True or False.
+
+    It raises TargetError for an invalid expression.
+    """
 
     def test(pattern: str) -> Callable[[str], bool]:
         compiled = language.reading.regex(pattern, True)

@@ -46,7 +46,10 @@ class _ArgumentParser(argparse.ArgumentParser):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command ``statecore`` and return its exit code. An error is written to stderr as one line."""
+    """Run the command ``statecore`` with the arguments ``argv`` (None: ``sys.argv``) and return its exit code.
+
+    The result is printed to stdout. An error is written to stderr as one line.
+    """
     given = _parser().parse_args(argv)
     logging.basicConfig(level=logging.CRITICAL if not given.verbose else logging.DEBUG, stream=sys.stderr)
     try:

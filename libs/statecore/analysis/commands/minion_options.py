@@ -140,7 +140,10 @@ def runtime_of(options: MinionOptions, *, keep: str = "", jobs: Jobs | None = No
 
 
 def cachedir_of(options: MinionOptions) -> str:
-    """Return the ``cachedir`` of the minion's configuration file; "" if there is none. Raise CommandFault."""
+    """Return the ``cachedir`` of the minion's configuration file; "" if there is none.
+
+    Raise CommandFault if the configuration file cannot be read.
+    """
     return str(_options_in(options.config).get("cachedir") or "") if options.config else ""
 
 

@@ -72,7 +72,7 @@ def report(findings: Sequence[Finding]) -> CheckReport:
 
 @dataclass(slots=True)
 class _Checker:
-    """One check of a tree."""
+    """One run of ``check`` over a state tree: the parts of the state run, and caches of declared IDs and looked-up functions."""
 
     parts: RunParts
     pillar_known: bool

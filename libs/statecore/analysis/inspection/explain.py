@@ -53,7 +53,7 @@ def explain(parts: RunParts, slses: Sequence[str] | None, wanted: str) -> Explan
 
 @dataclass(frozen=True, slots=True)
 class _Explanation:
-    """The explanation of one ID of a compiled run."""
+    """Makes the result of ``explain`` for one ID from the compiled state run and the recorded history of the ID."""
 
     parts: RunParts
     draft: Draft

@@ -15,7 +15,10 @@ FORMATS: Mapping[str, Callable[[Diagram], object]] = {"mermaid": mermaid, "dot":
 
 
 def drawn(parts: RunParts, slses: Sequence[str] | None) -> Diagram:
-    """Return the diagram of a run of these SLS references, or of the top file's if ``slses`` is None. Raise SlsError."""
+    """Return the diagram of a run of these SLS references, or of the top file's if ``slses`` is None.
+
+    Raise SlsError if they do not render or compile.
+    """
     return diagram(run_draft(parts, slses).graph, lambda low: declared_at(parts, low))
 
 

@@ -9,8 +9,9 @@ from statecore.runtime.state_runs.state_system import RunParts
 
 
 def state_function(parts: RunParts, full: str) -> functions.Known:
-    """Look up a state function such as ``file.managed``. A built-in module that is not usable on this host is looked up
-    too.
+    """Return whether a state function such as ``file.managed`` exists, its parameters, and else the reason or a similar name.
+
+    A built-in module that is not usable on this host counts as existing.
     """
     loader, ctx = parts.loader, parts.run.ctx
     try:

@@ -23,7 +23,7 @@ LACKING = re.compile(r"\[\w+: \((\w+): (.+?)\)\]|ID '(.+?)'")
 
 
 def fault_finding(what: RuledFault) -> Finding:
-    """Return the finding of ``statecore check`` for an error of the compiler."""
+    """Return an error of the compiler as a Finding, the form in which ``statecore check`` reports problems."""
     fault = what.fault
     mark = fault.mark
     if mark is not None and mark.line and not mark.column:
@@ -32,7 +32,7 @@ def fault_finding(what: RuledFault) -> Finding:
 
 
 def remark_finding(remark: Remark, draft: Draft) -> Finding:
-    """Return the finding of ``statecore check`` for a problem of a low chunk of ``draft``."""
+    """Return a problem of a low chunk of ``draft`` as a Finding, with its file, line and excerpt looked up."""
     mark = place_of(draft, remark.origin, remark.keys)
     excerpt = draft.tree.excerpt(mark) if draft.tree is not None else ""
     sls = str(remark.origin.get("__sls__", ""))
@@ -40,8 +40,8 @@ def remark_finding(remark: Remark, draft: Draft) -> Finding:
 
 
 def source_line(tree: SlsTree, low: Mapping[str, object], keys: tuple[str, ...]) -> str:
-    """Return the line of the SLS file that holds the path ``keys`` (ID, state module, argument) of a low chunk; "" if
-    unknown.
+    """Return the text of the line in the SLS file that has the path ``keys`` (ID, state module, argument) of a low chunk; ""
+    if the line is not known.
     """
     sls, saltenv = str(low.get("__sls__", "")), str(low.get("__env__", "base"))
     mark = tree.locate(sls, saltenv, *keys)

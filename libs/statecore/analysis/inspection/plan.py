@@ -62,9 +62,10 @@ def run_matches(parts: RunParts, slses: Sequence[str] | None) -> Mapping[str, Se
 
 
 def plan(parts: RunParts, slses: Sequence[str] | None) -> Planned:
-    """Predict the changes of a run of these SLS files, or of the top file's if ``slses`` is None. Raise SlsError.
+    """Return the predicted changes of a run of these SLS files, or of the top file's if ``slses`` is None. The host stays
+    unchanged.
 
-    ``parts`` must be in test mode.
+    ``parts`` must be in test mode. Raise SlsError if the SLS files do not render or compile.
     """
     graph = run_draft(parts, slses, lambda state: parts.loader.has("states", f"{state}.mod_watch", parts.run.ctx)).graph
     tree = parts.run.tree

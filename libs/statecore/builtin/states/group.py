@@ -134,7 +134,9 @@ def _changes(
     delusers: list[str] | None,
     members: list[str] | None,
 ) -> dict[str, object]:
-    """Map of the values of a group to change, by Salt's names; empty if the group is as wanted."""
+    """Map of the values of a group to change, under Salt's keys ("gid", "members", "addusers", "delusers"); {} if the group is
+    as wanted.
+    """
     has = now.get("members", [])
     change: dict[str, object] = {}
     if gid is not None and now.get("gid") != gid:

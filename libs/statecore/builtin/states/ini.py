@@ -151,8 +151,9 @@ def _plan(
     plan: Callable[[Mapping[str, object]], tuple[list[str], dict[str, object]]],
     work: Callable[[], dict[str, object]],
 ) -> Plan:
-    """Return the plan of an edit of an INI file, with one step and the comment lines of ``plan``; no step if ``plan``
-    returns no changes.
+    """Return the plan of an edit of an INI file, with one step that calls ``work``.
+
+    ``plan`` returns (comment lines, changes) for the file's current sections. Without changes the plan has no step.
     """
     try:
         lines, changes = plan(ctx.call("ini.get_ini", name, separator, encoding))

@@ -185,7 +185,10 @@ def _plain(low: Low) -> dict[str, object]:
 
 
 def _all(ctx: Context, function: Callable[..., Plan], rules: object) -> Plan:
-    """Return one plan for several iptables rules; the rules are saved once, at the end."""
+    """Return one plan for several iptables ``rules``; the rules are saved once, at the end.
+
+    ``function`` makes the plan of one rule. The plan fails if one of the rules' plans fails.
+    """
     if not isinstance(rules, list) or not all(isinstance(rule, Mapping) and "name" in rule for rule in rules):
         return Plan.failed("rules must be a list of maps, each with a name")
     plans, saves = [], []

@@ -41,9 +41,7 @@ class _Supervisor:
         }
 
     def do(self, verb: str, comment: str) -> Outcome:
-        """Run a supervisorctl command with the name of the program, and return the outcome. ``comment``: comment on
-        success.
-        """
+        """Run a supervisorctl command (``verb``) for the program, and return the outcome. ``comment``: comment on success."""
         return _outcome_of(self.ctx.call(f"supervisord.{verb}", self.name, **self.where), comment)
 
 

@@ -186,7 +186,9 @@ def _make(ctx: Context, given: Mapping[str, object], *, there: bool) -> Outcome:
 
 
 def _lost(ctx: Context, name: str) -> dict[str, object]:
-    """Return the changes to report for a virtual environment that is cleared: its former packages and Python version."""
+    """Map of the changes to report for a virtual environment that is cleared: "cleared_packages" (its former packages) and
+    "old" (its Python version).
+    """
     try:
         packages = ctx.call("pip.freeze", bin_env=name)
     except CommandError:

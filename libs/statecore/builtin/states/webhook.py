@@ -140,7 +140,9 @@ class _Call:
         return hashlib.sha256(json.dumps([self.url, self.method, self.body]).encode()).hexdigest()
 
     def made(self, ctx: Context) -> Outcome:
-        """Send the HTTP notification, with further attempts if necessary, and return the outcome."""
+        """Send the HTTP notification, and return the outcome: failed if the server did not accept it. Attempts are repeated for
+        temporary errors.
+        """
         pause = self.pause
         for attempt in range(self.retries + 1):
             if attempt:

@@ -49,7 +49,7 @@ def _is_binary_file(path: Path) -> bool:
 
 
 def unified(old: bytes | Path | None, new: bytes | Path, before: str = "", after: str = "") -> str:
-    """Return the change of a file as Salt shows it: a unified diff, or a sentence for new, binary and large files.
+    """Return the change of a file as text: a unified diff, or Salt's sentence for a new, binary or large file.
 
     ``before`` and ``after`` are the file names in the diff's header.
     """

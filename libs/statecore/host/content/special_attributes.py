@@ -67,7 +67,7 @@ class SpecialAttributes:
     def unseal(self) -> None:
         """Remove the chattr attributes "immutable" and "append only" from a file, so that its content can be changed.
 
-        ``put`` sets them again.
+        ``put`` sets them again. Nothing happens if the state does not manage chattr attributes. Raises HostError.
         """
         if self.flags is None:
             return
@@ -79,7 +79,7 @@ class SpecialAttributes:
     def put(self) -> dict[str, object]:
         """Set the chattr attributes and the SELinux context of a file where they differ.
 
-        Return the changes in Salt's format. Raises HostError.
+        Return the changes in Salt's format: a map with the keys "attrs" and "selinux". Raises HostError.
         """
         found = self.changes()
         if "selinux" in found and self.security is not None:

@@ -25,7 +25,10 @@ _BACKUPS = "file_backup"
 
 
 def step(what: str, work: Callable[[], Outcome], file: FileChange | None = None) -> Step:
-    """Return a step of a Salt state's plan. A HostError in ``run`` becomes the state's comment."""
+    """Return a step of a Salt state's plan that is described by ``what`` and calls ``work``.
+
+    A HostError in ``work`` fails the state with the error's text as comment.
+    """
 
     def run() -> Outcome:
         try:

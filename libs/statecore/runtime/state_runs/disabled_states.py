@@ -20,7 +20,7 @@ def rows(grain: object) -> list[str]:
 
 
 def sls_refusals(disabled: Sequence[str], names: Sequence[str]) -> list[str]:
-    """Return a sentence of Salt's for each SLS file of ``names`` that ``state.disable`` has disabled."""
+    """List of Salt's error sentences, one for each SLS file of ``names`` that ``state.disable`` has disabled."""
     return [sentence for name in names for row in disabled if (sentence := _sls_refusal(name, row))]
 
 

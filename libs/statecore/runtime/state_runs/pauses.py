@@ -38,7 +38,8 @@ def directory(cachedir: str | Path) -> Path:
 
 
 def orders(folder: Path, jid: str) -> Orders:
-    """Return the orders (pause, kill) to the state run ``jid`` by state ID; {} without any.
+    """Map of state ID to its order in the state run ``jid``: ``{"kill": True}``, or a pause (``{}`` or ``{"duration":
+    seconds}``). {} without orders.
 
     Raises CommandError for a damaged file.
     """
@@ -58,11 +59,11 @@ class OrderBook(Protocol):
     """Storage of the orders (pause, kill) to one state run."""
 
     def read(self) -> Orders:
-        """Return the current orders to the state run by state ID. Raises CommandError if they cannot be read."""
+        """Return the map of state ID to its current order (pause or kill). Raises CommandError if the orders cannot be read."""
         ...
 
     def close(self) -> None:
-        """Delete the orders. Called when the state run has ended."""
+        """Delete the orders to the state run, which has ended."""
         ...
 
 
@@ -73,12 +74,14 @@ class FileOrders:
     file: Path
 
     def read(self) -> Orders:
-        """Return the current orders to the state run; {} without a file. Raises CommandError for a damaged file."""
+        """Return the map of state ID to its current order (pause or kill); {} without a file. Raises CommandError for a damaged
+        file.
+        """
         # Called before each state: os.access is several times quicker than Path for a missing file.
         return orders(self.file.parent, self.file.name) if os.access(self.file, os.F_OK) else {}
 
     def close(self) -> None:
-        """Delete the file with the orders. Called when the state run has ended."""
+        """Delete the file with the orders when the state run has ended. Errors are ignored."""
         with contextlib.suppress(OSError):
             self.file.unlink()
 
@@ -90,8 +93,9 @@ class MasterOrders:
     master: Master
 
     def read(self) -> Orders:
-        """Ask the master for the current orders to the orchestration. Raises CommandError if the master does not
-        answer.
+        """Return the map of state ID to the current order (pause or kill), which the master stores for the orchestration.
+
+        Raises CommandError if the master does not answer.
         """
         return self.master.orders()
 
@@ -104,7 +108,7 @@ class MasterOrders:
 class Gate:
     """Pauses or ends a state run before a state, as ``state.pause`` and ``state.soft_kill`` order.
 
-    ``wait`` sleeps for seconds; ``clock`` returns seconds.
+    ``wait`` is a function that sleeps for a number of seconds. ``clock`` returns the current time in seconds.
     """
 
     book: OrderBook

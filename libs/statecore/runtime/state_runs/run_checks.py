@@ -20,9 +20,9 @@ _NO_STATES = "no_|-states_|-states_|-None"
 
 
 def pillar_errors(run: RunContext, options: Mapping[str, object]) -> list[str]:
-    """Return the error lines that stop a run because of its pillar; [] if there are none or ``force`` is set.
+    """List of the error texts that stop a run because of its pillar; [] if the pillar has no errors or ``force`` is set.
 
-    Sets the exit code.
+    Errors set the exit code of the job to 5.
     """
     errors = run.ctx.pillar.get("_errors")
     if not errors or options.get("force"):
@@ -32,9 +32,9 @@ def pillar_errors(run: RunContext, options: Mapping[str, object]) -> list[str]:
 
 
 def nothing(ctx: Context, comment: str) -> Running:
-    """Return Salt's running dictionary for a highstate without states: one failed entry with this comment.
+    """Return the running dictionary of a highstate without states: one failed entry with this comment, as in Salt.
 
-    Sets the exit code of the job.
+    Sets the exit code of the job to 2.
     """
     ctx.scratch["retcode"] = STATE_FAILED
     entry = {"result": False, "comment": comment, "name": "No States", "changes": {}, "__run_num__": 0}
@@ -98,7 +98,9 @@ _NOT_HERE = ("include", "exclude", "extend", "extends")
 
 
 def faults(data: Mapping[object, object]) -> list[str]:
-    """Return Salt's error texts for the data of ``state.template_str``, [] if the data are well-formed high data."""
+    """List of Salt's error texts for the data that a template of ``state.template_str`` rendered to; [] for well-formed high
+    data.
+    """
     for word in _NOT_HERE:
         if word in data:
             return [f"The '{word}' declaration found on '{NAME}' is invalid when rendering single templates"]

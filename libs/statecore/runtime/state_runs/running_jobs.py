@@ -69,7 +69,9 @@ class ProcDirectory:
         return found
 
     def signal(self, jid: str, number: int) -> str:
-        """Send a signal to the job's process group. Return Salt's sentence about it; "" if no such job runs."""
+        """Send a signal to the job's process group. Return Salt's sentence "Signal 15 sent to job ... at pid ...", or the reason
+        why it was not sent; "" if no such job runs.
+        """
         for job in self.running():
             if str(job["jid"]) != jid:
                 continue

@@ -133,7 +133,9 @@ def others(ctx: Context) -> list[QueueEntry]:
 
 @dataclass(slots=True)
 class _QueueFiles:
-    """Files of the queue, as one process sees them. A process without a cachedir or a JID writes none."""
+    """The files of the queue of state runs, read and written for one process. A process without a cachedir or a JID writes
+    none.
+    """
 
     directory: Path | None
     #: JID of this process's job; "" if the process runs no job that other processes could see.

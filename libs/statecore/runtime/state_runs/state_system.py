@@ -268,9 +268,7 @@ class StateRuns(StateSystem):
         return running
 
     def _switched(self, run: RunContext, compiled: Compiled) -> tuple[Compiled, Running]:
-        """Return the compiled run without the states that ``state.disable`` disabled, and the failed entries of those
-        states.
-        """
+        """Return (compiled run without the states that ``state.disable`` disabled, {tag: failed entry} of those states)."""
         switched_off = disabled_states.rows(run.ctx.grains.get(disabled_states.GRAIN))
         if not switched_off or compiled.faults:
             return compiled, {}

@@ -47,8 +47,9 @@ class MasterlessRepositories:
         return deferred(self._served)
 
     def for_pillar(self) -> None:
-        """Fetch the Git repositories of the external pillar ``git``, at the first call in a process. Raises
-        GitConfigError.
+        """Fetch the Git repositories of the external pillar ``git``, at the first call in a process.
+
+        A repository that cannot be fetched is logged. Raises GitConfigError for invalid options.
         """
         if self._pillar_fetched_by != os.getpid():
             self._pillar_fetched_by = os.getpid()

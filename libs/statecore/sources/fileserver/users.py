@@ -169,8 +169,9 @@ class UserFiles:
     # Operations on the whole backend: they raise BackendError.
 
     def update(self) -> bool:
-        """Call ``update`` of the user's fileserver backend. Return False when the backend has no such function. Raises
-        BackendError.
+        """Call ``update`` of the user's fileserver backend and return True; return False when the backend has no such function.
+
+        Raises BackendError if the function fails.
         """
         if not self._has("update"):
             return False
@@ -178,8 +179,9 @@ class UserFiles:
         return True
 
     def clear_cache(self) -> tuple[list[str], list[str]]:
-        """Call ``clear_cache`` of the user's fileserver backend. Return (results, errors) as lists of Salt's sentences.
-        Raises BackendError.
+        """Call ``clear_cache`` of the user's fileserver backend. Return (list of Salt's success sentences, list of errors).
+
+        Both lists are empty when the backend has no such function. Raises BackendError if the function fails.
         """
         if not self._has("clear_cache"):
             return [], []

@@ -78,8 +78,9 @@ class WantedCertificate:
         return issuing.signed(builder, key, digest)
 
     def changes(self, current: x509.Certificate, digest: str) -> dict[str, object]:
-        """Map of the differences between the desired certificate and an existing one, with Salt's names; empty if there
-        are none.
+        """Map of the differences between the desired certificate and an existing one; {} if there are none.
+
+        The keys are Salt's, such as "subject_name" and "private_key"; most values are the desired ones.
         """
         found = _digest_change(current, digest)
         if self.serial_number is not None and self.serial_number != current.serial_number:
@@ -113,8 +114,9 @@ class WantedRequest:
         return issuing.signed(builder, key, digest)
 
     def changes(self, current: x509.CertificateSigningRequest, key: PrivateKey, digest: str) -> dict[str, object]:
-        """Map of the differences between the desired signing request and an existing one, with Salt's names; empty if
-        there are none.
+        """Map of the differences between the desired signing request and an existing one; {} if there are none.
+
+        The keys are Salt's, such as "subject_name" and "private_key"; most values are the desired ones.
         """
         found = _digest_change(current, digest)
         if not issuing.same_key(_usable(current), key.public_key()):
@@ -151,8 +153,9 @@ class WantedList:
         return issuing.signed(builder, key, digest)
 
     def changes(self, current: x509.CertificateRevocationList, key: PrivateKey, digest: str) -> dict[str, object]:
-        """Map of the differences between the desired revocation list and an existing one, with Salt's names; empty if
-        there are none.
+        """Map of the differences between the desired revocation list and an existing one; {} if there are none.
+
+        The keys are Salt's, such as "issuer_name" and "revocations"; most values are the desired ones.
         """
         found = _digest_change(current, digest)
         if self.issuer != current.issuer:

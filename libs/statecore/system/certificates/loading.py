@@ -109,7 +109,10 @@ def decoded(text: str) -> bytes:
 
 
 def key(data: bytes, passphrase: str | None = None) -> LoadedKey:
-    """Parse a private key. Raises NotReadable, PasswordFault, or CommandError for PKCS#12 without a private key."""
+    """Parse a private key and return it with its encoding.
+
+    Raises NotReadable, PasswordFault, or CommandError for PKCS#12 without a private key.
+    """
     password = None if passphrase is None else passphrase.encode()
     if _BEGIN in data:
         try:
@@ -134,7 +137,7 @@ def key(data: bytes, passphrase: str | None = None) -> LoadedKey:
 
 
 def public_key(data: bytes) -> PublicKey:
-    """Parse a public key. Raises NotReadable."""
+    """Parse a public key (PEM or DER) and return it. Raises NotReadable."""
     pem = _BEGIN in data
     try:
         load = serialization.load_pem_public_key if pem else serialization.load_der_public_key
@@ -144,7 +147,7 @@ def public_key(data: bytes) -> PublicKey:
 
 
 def certificate(data: bytes, passphrase: str | None = None) -> LoadedCertificate:
-    """Parse a certificate and its chain. Raises NotReadable, WrongPassword."""
+    """Parse a certificate and its chain, and return them with their encoding. Raises NotReadable, WrongPassword."""
     if _BEGIN in data:
         return _pem_certificate(data)
     try:
@@ -167,12 +170,15 @@ def certificate(data: bytes, passphrase: str | None = None) -> LoadedCertificate
 
 
 def revocation_list(data: bytes) -> Loaded[x509.CertificateRevocationList]:
-    """Parse a certificate revocation list. Raises NotReadable."""
+    """Parse a certificate revocation list (PEM or DER) and return it with its encoding. Raises NotReadable."""
     return _either(data, "certificate revocation list", x509.load_pem_x509_crl, x509.load_der_x509_crl)
 
 
 def request(data: bytes) -> Loaded[x509.CertificateSigningRequest]:
-    """Parse a certificate signing request. Raises NotReadable, or x509.InvalidVersion for an unknown version."""
+    """Parse a certificate signing request (PEM or DER) and return it with its encoding.
+
+    Raises NotReadable, or x509.InvalidVersion for an unknown version.
+    """
     return _either(data, "certificate signing request", x509.load_pem_x509_csr, x509.load_der_x509_csr)
 
 

@@ -31,8 +31,8 @@ def connection(
     db_port: object,
     db_user: str | None,
 ) -> dict[str, object]:
-    """Return the arguments with which the ``postgres`` execution functions connect to the server, from the arguments of
-    a state.
+    """Map of the connection arguments of the ``postgres`` execution functions (host, port, user, ...), from the arguments of a
+    state.
     """
     return {
         "maintenance_db": maintenance_db,

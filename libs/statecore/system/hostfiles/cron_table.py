@@ -155,7 +155,9 @@ def take(entries: list[dict[str, object]], cmd: str, identifier: object, when: M
 
 
 def drawn(when: Mapping[str, object]) -> dict[str, str]:
-    """Return the five time columns of a cron entry, with numbers drawn for ``random`` and for ranges (``5:20``)."""
+    """Map of the five time columns of a cron entry to text, with numbers drawn at random for ``random`` and for ranges
+    (``5:20``).
+    """
     columns = {key: str(when.get(key, "1")).lower() for key in TIMES}
     for key, choices in _RANGES.items():
         first, _, last = columns[key].partition(":")

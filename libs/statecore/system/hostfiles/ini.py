@@ -34,7 +34,7 @@ def parse(text: str, separator: str = "=") -> Section:
 
 
 def plain(section: Mapping[str, object]) -> Section:
-    """Return the sections and options of an INI file without its comments."""
+    """Return a copy of the sections and options of an INI file without its comments."""
     return {key: plain(value) if isinstance(value, dict) else value for key, value in section.items() if key[:1] != "#"}
 
 

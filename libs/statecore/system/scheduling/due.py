@@ -43,7 +43,9 @@ class Clock:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Progress of a scheduled job between two checks: its last check and its next run."""
+    """Progress of a scheduled job between two checks: the times of its last check, its last run, its next run and its last
+    skip.
+    """
 
     #: Time of the last check.
     looked: datetime | None = None
@@ -116,7 +118,7 @@ def check(job: Job, before: Progress, clock: Clock, world: ScheduleSettings, dra
 
 
 def skipped(progress: Progress, reason: str, now: datetime) -> Progress:
-    """Return the progress of a scheduled job after one of its runs was due but skipped (``maxrunning``)."""
+    """Return a copy of a scheduled job's progress that records a due run that was skipped at ``now``, with its ``reason``."""
     return replace(progress, skip_reason=reason, skipped_at=now)
 
 

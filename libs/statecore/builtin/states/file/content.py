@@ -28,7 +28,10 @@ _KEPT: Mapping[str, tuple[str, str, Mapping[str, object]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """Rendering and encoding of a managed file's content. Raises Refused if ``context`` or ``defaults`` is not a map."""
+    """How the content of a managed file is made from a source: saltenv, template engine, template variables and encoding.
+
+    Raises Refused if ``context`` or ``defaults`` is not a map.
+    """
 
     saltenv: str
     template: str | None

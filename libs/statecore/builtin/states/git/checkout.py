@@ -52,7 +52,9 @@ class WantedCheckout:
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """The revision that ``git.latest`` wants, as it is in the remote repository."""
+    """The revision that ``git.latest`` wants, as it is in the remote repository: its commit id, its kind, its upstream branch
+    and the remote's tags.
+    """
 
     sha: str | None
     kind: str | None
@@ -61,7 +63,7 @@ class Remote:
     tags: frozenset[str]
 
     def shown(self, rev: str) -> str:
-        """Return the name of the wanted Git revision for comments."""
+        """Return the wanted Git revision with its short commit id as text for comments, such as ``origin/main (1a2b3c4)``."""
         short = (self.sha or "")[:SHORT]
         if self.kind == "sha1":
             return f"remote HEAD ({short})" if rev == "HEAD" else short

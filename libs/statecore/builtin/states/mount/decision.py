@@ -78,7 +78,7 @@ class MountAction:
 
 
 def inspect(ctx: Context, request: WantedMount) -> MountStatus:
-    """Return the current state of the mount point and of the wanted device."""
+    """Return the mount that is active at the mount point, and the real path and other names of the wanted device."""
     place = mount_table.real_path(ctx.host, request.name)
     active = mount_table.parse(ctx.host.mount_table()).get(place)
     real, label = request.device, ""
@@ -144,7 +144,10 @@ def decide(
 def perform(
     ctx: Context, request: WantedMount, found: MountStatus, action: MountAction
 ) -> tuple[str, dict[str, object]]:
-    """Mount, remount or unmount as the action says, and return (comment, changes). Raises StateFailure."""
+    """Mount, remount or unmount as ``action`` demands, and return (comment, changes).
+
+    Raises StateFailure if the mount or unmount fails.
+    """
     changes = dict(action.changes)
     if action.make:
         ctx.call("file.mkdir", request.name, user=request.user)

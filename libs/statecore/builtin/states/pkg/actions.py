@@ -56,8 +56,8 @@ def install(ctx: Context, want: selection.Want) -> Plan:
 
 
 def run_guarded(work: Callable[[], Outcome], doing: str) -> Outcome:
-    """Run the work of a ``pkg`` step; turn an error of the package manager into a failed outcome with the changes made
-    so far.
+    """Call ``work``, the work of a ``pkg`` step, and return its outcome. An error of the package manager becomes a failed
+    outcome with the changes made so far.
     """
     try:
         return work()
@@ -68,9 +68,9 @@ def run_guarded(work: Callable[[], Outcome], doing: str) -> Outcome:
 
 
 def uninstall(ctx: Context, verb: str, wanted: Mapping[str, str | None], targets: list[str]) -> Plan:
-    """Return a plan that removes the packages ``targets`` (``verb``: ``remove`` or ``purge``).
+    """Return a plan that removes packages. ``verb``: ``remove`` or ``purge``.
 
-    ``verb``: ``remove`` or ``purge``; ``targets``: those of ``wanted`` that are installed.
+    ``targets``: those packages of ``wanted`` that are installed.
     """
 
     def work() -> Outcome:
@@ -94,7 +94,7 @@ def uninstall(ctx: Context, verb: str, wanted: Mapping[str, str | None], targets
 
 
 def holding(ctx: Context, verb: str, package: str) -> Callable[[], Outcome]:
-    """Return the work of a step that holds or releases (``verb``: ``hold``, ``unhold``) one package."""
+    """Return a function that holds or releases (``verb``: ``hold``, ``unhold``) one package and returns the outcome."""
 
     def work() -> Outcome:
         answer = ctx.call(f"pkg.{verb}", pkgs=[package])[package]
@@ -106,7 +106,10 @@ def holding(ctx: Context, verb: str, package: str) -> Callable[[], Outcome]:
 
 
 def holds(ctx: Context, fewer: Sequence[str], would: list[str], steps: list[Step]) -> Plan:
-    """Return a plan with the given steps and a further step to release each held package of ``fewer``."""
+    """Return a plan with the given steps, and with a further step for each package of ``fewer`` that releases it.
+
+    ``would``: comment lines of the given steps in test mode.
+    """
     would = would + [f"The following package would be unheld: {package}" for package in fewer]
     steps = steps + [Step(f"unhold {package}", holding(ctx, "unhold", package)) for package in fewer]
     return Plan.change("\n".join(would), steps) if steps else Plan.unchanged("No changes made")

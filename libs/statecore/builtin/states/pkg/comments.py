@@ -18,7 +18,7 @@ FEW = 10
 
 @dataclass(frozen=True, slots=True)
 class Repaired:
-    """Map of reinstalled packages to their altered files and the differences, before and after the reinstallation."""
+    """Altered files of reinstalled packages, as {package: {file: differences}}: before and after the reinstallation."""
 
     altered: Mapping[str, Mapping[str, Mapping[str, object]]]
     #: Package -> files that are still altered after the reinstallation.
@@ -26,14 +26,14 @@ class Repaired:
 
 
 def kept(ctx: Context, *, hold: bool) -> str:
-    """Return Salt's words for a package that already is held, or already is not."""
+    """Return the end of Salt's comment for a package whose hold need not change, such as "already set to be held"."""
     if hold:
         return "already set to be held"
     return "not being held" if "pkg.list_holds" in ctx.functions else "already set not to be held"
 
 
 def to_be_kept(ctx: Context, *, hold: bool) -> str:
-    """Return Salt's words for a package that will be held, or released."""
+    """Return the end of Salt's comment in test mode for a package to hold or release, such as "set to be held"."""
     if hold:
         return "set to be held"
     return "set to be unheld" if "pkg.list_holds" in ctx.functions else "set not to be held"

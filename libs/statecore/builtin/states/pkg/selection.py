@@ -24,10 +24,10 @@ class PackageVerification:
 
     @classmethod
     def of(cls, value: object) -> PackageVerification | None:
-        """Return the settings that a ``pkg_verify`` argument describes; None if it requests no verification. Forms of
-        the argument:
+        """Return the settings that the argument ``pkg_verify`` describes; None if it requests no verification.
 
-        True, or a list of {"ignore_types": [...]} and {"verify_options": [...]}. None if it is off. Raises ValueError.
+        The argument is True, False, or a list of {"ignore_types": [...]} and {"verify_options": [...]}. Raises ValueError for
+        any other value.
         """
         if not isinstance(value, list):
             if value not in (None, True, False):

@@ -156,7 +156,10 @@ def _is_state_run(value: object) -> bool:
 
 
 def _changes(found: object) -> object:
-    """Return the changes of a state run, collected from all maps below its return ``found``."""
+    """Return the changes in the nested return ``found`` of a runner function: each map with ``changes`` is replaced by them.
+
+    {} if there are no changes.
+    """
     if not isinstance(found, Mapping):
         return {}
     if "changes" in found:

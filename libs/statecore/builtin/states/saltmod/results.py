@@ -20,7 +20,7 @@ def master_of(ctx: Context) -> Master:
 
 
 class StateReturn(TypedDict):
-    """A state's return in the map of a state run."""
+    """Return of one state of an orchestration: a map with ``name``, ``result``, ``comment`` and ``changes``."""
 
     name: str
     result: bool | None

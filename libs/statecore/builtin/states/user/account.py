@@ -91,7 +91,9 @@ def hashed(ctx: Context, name: str, password: str) -> str:
 
 
 def changes_of(ctx: Context, wanted: WantedUser, now: Mapping[str, Any]) -> dict[str, object]:
-    """Map of the values of a user account to change, by Salt's names; empty if the account is as wanted."""
+    """Map of the values of a user account to change, under Salt's keys ("uid", "groups", "shell", ...); {} if the account is
+    as wanted.
+    """
     change: dict[str, object] = {}
     if wanted.uid is not None and now["uid"] != wanted.uid:
         change["uid"] = wanted.uid
@@ -212,7 +214,9 @@ def update(ctx: Context, wanted: WantedUser, changes: Mapping[str, object], miss
 
 
 def _apply(ctx: Context, wanted: WantedUser, changes: Mapping[str, object], before: Mapping[str, object]) -> None:
-    """Apply the changes to the user account; additional groups last, because they depend on the primary group."""
+    """Apply ``changes`` (a map from ``changes_of``) to the user account. Additional groups come last, because they depend on
+    the primary group.
+    """
     name = wanted.name
     home = str(changes.get("home") or "")
     steps: Mapping[str, Callable[[object], object]] = {
@@ -275,7 +279,7 @@ def create(ctx: Context, wanted: WantedUser, made: Mapping[str, object], missing
 
 
 def _with_password(ctx: Context, wanted: WantedUser, changes: dict[str, object]) -> Outcome:
-    """Set password and password aging of a new user, and return the outcome of the creation."""
+    """Set password and password aging of a new user, and return the outcome of the creation: failed if one cannot be set."""
     name = wanted.name
     failed: list[str] = []
 

@@ -28,7 +28,9 @@ class Line:
 
     @classmethod
     def of(cls, given: Mapping[str, object]) -> Line:
-        """Return the Line for a map of the argument names of ``file.line`` to their values."""
+        """Return the Line for a map of the argument names of ``file.line`` to their values. Raises CommandError for an unknown
+        mode.
+        """
         texts = ("content", "match", "mode", "location", "before", "after")
         edit = {name: None if given[name] is None else str(given[name]) for name in texts}
         mode = edit.pop("mode")
@@ -58,7 +60,7 @@ class Line:
         return text if whole == plain else whole.replace("\n", end)
 
     def found(self, old: list[str], wanted: str | None) -> list[str]:
-        """Return the lines of a file that contain ``text``, or match it as a regular expression."""
+        """Return the lines of ``old`` that contain the text ``wanted``, or match it as a regular expression; [] if it is empty."""
         if not wanted:
             return []
         meant = compiled(wanted, re.DOTALL)
