@@ -29,6 +29,7 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 lab: $(VENV)/.ready ## start a master, Redis and two minions on loopback; run a highstate on both
+	@$(BIN)/python -m compileall -q libs services
 	@$(BIN)/saltern lab up $(LAB)
 
 lab-down: $(VENV)/.ready ## stop the lab; its data stays in .lab/
@@ -61,6 +62,7 @@ docs: $(VENV)/.ready ## write the generated pages: docs/config.md, docs/metrics.
 	$(BIN)/python docs/reference.py
 
 bench: $(VENV)/.ready oracle ## measure speed and memory beside real Salt
+	$(BIN)/python -m compileall -q libs services
 	$(BIN)/python -m bench.run --salt $(abspath $(ORACLE))
 
 bench-states: $(VENV)/.ready oracle ## measure trees of 100 to 10,000 states beside real Salt (15 minutes)
