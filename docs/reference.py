@@ -26,7 +26,7 @@ from saltern.kit.config.minion_options import MinionOptions
 from saltern.kit.process.exposition import collector_rows, process_rows
 from saltern.kit.process.metrics import SERVED_BY, new_metrics
 from saltern.minion.call import call
-from saltern.mworker.runners import RUNNERS
+from saltern.mworker.runners.table import RUNNERS
 from statecore.loader import LoadedModule, Loader
 
 HERE = Path(__file__).resolve().parent

@@ -31,6 +31,7 @@ _NONE = frozenset(
             "csv",
             "multiprocessing",
         ),
+        *("argparse", "subprocess", "shutil", "tempfile", "difflib"),
         *("concurrent.futures", "unittest", "xml", "urllib.request", "redis.cluster", "encodings.idna"),
         # Imported at the first job or function that needs them (decision 0015).
         *("croniter", "dateutil", "packaging"),
@@ -58,7 +59,7 @@ NOT_LOADED: Mapping[str, frozenset[str]] = {
     "publisher": _NONE | _MINIONS | _READERS,
     "maintenance": _NONE | _MINIONS | {"jinja2", "statecore.render", "cryptography.hazmat"},
     "reactor": _NONE | _MINIONS | _READERS | {"statecore.sources.fileserver", "cryptography.hazmat"},
-    "mworker": _NONE | _MINIONS | {"jinja2"},
+    "mworker": _NONE | _MINIONS | {"jinja2", "saltern.mworker.runners.table"},
     "minion": _NONE | _MASTERS | _STORE | {"jinja2", "statecore.builtin.grains"},
 }
 

@@ -8,7 +8,7 @@ import pytest
 
 from saltern.cli.run import DASHED, undashed
 from saltern.mworker.job_queries.filters import NAMES
-from saltern.mworker.runners import RUNNERS
+from saltern.mworker.runners.table import RUNNERS
 
 JID = "20260101000000000000"
 

@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from masterstore.errors import JidTaken, StoreError, StoreUnavailable
 from masterstore.jobs import Published
@@ -16,7 +16,6 @@ from saltern.kit.links.answers import PublishAnswer, RunnerAnswer, TargetAnswer
 from saltern.kit.links.control import ControlError
 from saltern.kit.links.rights import Call
 from saltern.mworker.processes import TooManyRunners
-from saltern.mworker.runners import RUNNERS, users
 from saltern.mworker.runners.runner import RunnerCall, load_of, run_runner
 from saltern.mworker.targets import Resolved, resolve, spelled
 from saltern.mworker.worker_context import WorkerContext
@@ -25,7 +24,14 @@ from saltwire.errors import OwnFault, PeerFault
 from saltwire.jid import is_jid, next_jid
 from saltwire.pack import packb, unpackb
 from statecore.model.errors import TargetError
+from statecore.model.lazy import lazy_module
 from statecore.model.nearest import close_matches
+
+if TYPE_CHECKING:
+    from saltern.mworker.runners import table, users
+else:
+    table = lazy_module("saltern.mworker.runners.table")
+    users = lazy_module("saltern.mworker.runners.users")
 
 #: Keyword arguments of publish that become fields of the publication. Source: docs/protocol.md#publications
 _PASSED_ON = ("delimiter", "metadata", "module_executors", "executor_opts", "ret_config", "ret_kwargs", "start_event")
@@ -286,11 +292,11 @@ def runner_call(
 ) -> RunnerCall:
     """Return a runner call with a new JID. Raises ControlError if no runner has this name."""
     # As on minions, a user's module takes precedence over a built-in one of the same name.
-    function = users.find(fun, context.options, RUNNERS) or RUNNERS.get(fun)
+    function = users.find(fun, context.options, table.RUNNERS) or table.RUNNERS.get(fun)
     if function is None:
-        near = close_matches(fun, RUNNERS, n=1)
+        near = close_matches(fun, table.RUNNERS, n=1)
         hint = f" The nearest is '{near[0]}'." if near else ""
-        if fun and any(name.startswith(f"{fun}.") for name in RUNNERS):
+        if fun and any(name.startswith(f"{fun}.") for name in table.RUNNERS):
             hint = f" It is a module: `salt-run -d {fun}` shows its runners."
         raise ControlError("UnknownFunction", f"'{fun}' is not available.{hint}")
     return RunnerCall(next_jid(time.time(), ""), fun, function, arg, kwarg, user)

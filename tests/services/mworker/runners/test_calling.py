@@ -10,9 +10,10 @@ import pytest
 
 from saltern.kit.config.master import MasterOptions
 from saltern.kit.jobs.returns import NO_MATCH
-from saltern.mworker.runners import RUNNERS, manage, mine, runner, salt, survey
+from saltern.mworker.runners import manage, mine, runner, salt, survey
 from saltern.mworker.runners.calling import misuse, usage
 from saltern.mworker.runners.runner import Asked, RunnerCall, RunnerTools
+from saltern.mworker.runners.table import RUNNERS
 
 
 def two(tools: object, first: str, second: int = 2, *, third: bool = False) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from saltern.cli.run import HERE
 from saltern.mworker.commands import keys, wheel
-from saltern.mworker.runners import RUNNERS
+from saltern.mworker.runners.table import RUNNERS
 from tests.conftest import Oracle
 
 pytestmark = pytest.mark.oracle

@@ -10,8 +10,9 @@ import pytest
 
 from saltern.kit.config.master import MasterOptions
 from saltern.kit.links.control import ControlError
-from saltern.mworker.runners import RUNNERS, saltutil, users
+from saltern.mworker.runners import saltutil, users
 from saltern.mworker.runners.runner import RunnerFault
+from saltern.mworker.runners.table import RUNNERS
 from statecore.model.errors import CommandError, InvocationError
 from statecore.runtime.runtime import local_runtime
 
