@@ -16,15 +16,20 @@ import os
 import pwd
 import signal
 import stat
-import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from statecore.host import namespaces
 from statecore.host.rooted_path import MAX_LINKS, below
 from statecore.model.errors import HostError
+from statecore.model.lazy import lazy_module
 from statecore.model.ports import CommandResult
+
+if TYPE_CHECKING:
+    import subprocess
+else:
+    subprocess = lazy_module("subprocess")
 
 #: Default PATH of the host.
 HOST_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"

@@ -15,12 +15,18 @@ import contextlib
 import errno
 import fnmatch
 import os
-import shutil
 import stat
 from collections.abc import Callable, Generator, Iterator
 from functools import lru_cache
 from pathlib import Path, PosixPath
-from typing import IO, Any, ClassVar, NoReturn
+from typing import IO, TYPE_CHECKING, Any, ClassVar, NoReturn
+
+from statecore.model.lazy import lazy_module
+
+if TYPE_CHECKING:
+    import shutil
+else:
+    shutil = lazy_module("shutil")
 
 #: Number of symbolic links that Linux follows in one path.
 MAX_LINKS = 40

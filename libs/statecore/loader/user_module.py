@@ -11,9 +11,9 @@ import functools
 import inspect
 import logging
 import shlex
-import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from statecore.loader.current_context import current
 from statecore.loader.dunders import dunders
@@ -21,7 +21,13 @@ from statecore.loader.find import ModuleFile
 from statecore.loader.loaded_module import LoadedModule, Unusable
 from statecore.loader.salt_imports import LOADED, load
 from statecore.model.context import Context
+from statecore.model.lazy import lazy_module
 from statecore.model.ports import Function
+
+if TYPE_CHECKING:
+    import subprocess
+else:
+    subprocess = lazy_module("subprocess")
 
 log = logging.getLogger(__name__)
 

@@ -7,12 +7,18 @@ Minions use it for ``saltutil.sync_*``; masters use it for ``salt-run saltutil.s
 from __future__ import annotations
 
 import hashlib
-import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from statecore.model.errors import CommandError, InvocationError
+from statecore.model.lazy import lazy_module
 from statecore.model.ports import Files
+
+if TYPE_CHECKING:
+    import shutil
+else:
+    shutil = lazy_module("shutil")
 
 #: Suffixes of module files.
 MODULE_FILES = (".py", ".pyx", ".so", ".zip")

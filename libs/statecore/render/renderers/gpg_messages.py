@@ -5,14 +5,21 @@ from __future__ import annotations
 import logging
 import os
 import re
-import shutil
-import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from statecore.model.lazy import lazy_module
 from statecore.render.context import RenderContext
 from statecore.render.faults import DataFault
+
+if TYPE_CHECKING:
+    import shutil
+    import subprocess
+else:
+    subprocess = lazy_module("subprocess")
+    shutil = lazy_module("shutil")
 
 log = logging.getLogger(__name__)
 

@@ -14,15 +14,20 @@ import contextlib
 import hashlib
 import inspect
 import logging
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from statecore.host.content import atomic_file
 from statecore.model.errors import NotAvailable, StatecoreError
+from statecore.model.lazy import lazy_module
 from statecore.model.ports import FileHash
+
+if TYPE_CHECKING:
+    import tempfile
+else:
+    tempfile = lazy_module("tempfile")
 
 log = logging.getLogger(__name__)
 

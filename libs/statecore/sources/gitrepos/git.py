@@ -7,13 +7,19 @@ from __future__ import annotations
 
 import os
 import shlex
-import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from statecore.host.content import atomic_file
 from statecore.model.errors import StatecoreError
+from statecore.model.lazy import lazy_module
 from statecore.sources.gitrepos.remotes import GitRemote, authority, without_password
+
+if TYPE_CHECKING:
+    import subprocess
+else:
+    subprocess = lazy_module("subprocess")
 
 #: Time limit in seconds for a command that reads the mirror.
 _READ_SECONDS = 60.0

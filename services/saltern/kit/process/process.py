@@ -5,7 +5,6 @@ It has the signals, the health port, the command-line options, and the report wh
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import faulthandler
 import logging
@@ -18,12 +17,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType, SimpleNamespace
+from typing import TYPE_CHECKING
 
 from saltern.kit.config.reading import ENV_PREFIX, ConfigError, config_directory
 from saltern.kit.config.state_options import StateOptions
 from saltern.kit.process.health import Health
 from saltern.kit.process.logs import LEVELS, configure
 from saltern.kit.process.metrics import Metrics, new_metrics
+from statecore.model.lazy import lazy_module
+
+if TYPE_CHECKING:
+    import argparse
+else:
+    argparse = lazy_module("argparse")
 
 #: Seconds between two checks for a signal during a wait.
 _HELD_TURN = 0.2

@@ -7,19 +7,24 @@ from __future__ import annotations
 
 import contextlib
 import json
-import shutil
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from saltern.kit.config.master import ConfigError, MasterOptions, as_opts
 from saltern.kit.trees.served_files import file_server
 from statecore.host.content import atomic_file
 from statecore.model.errors import StatecoreError
+from statecore.model.lazy import lazy_module
 from statecore.sources.gitrepos.mirror import Mirror
 from statecore.sources.gitrepos.remotes import GITFS, PILLAR, all_pillar_remotes, gitfs_remotes
 from statecore.sources.local_tree import LocalFiles, tree_options
+
+if TYPE_CHECKING:
+    import shutil
+else:
+    shutil = lazy_module("shutil")
 
 #: Seconds after which a file that was exported from a mirror and not asked for again is removed.
 _UNUSED = 7 * 86400.0

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import fnmatch
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from saltern.kit.config.master import ConfigError, MasterOptions
 from saltern.kit.trees.served_files import file_server
 from saltern.kit.trees.updates import fetched, mirrors, roots_changes
 from saltern.mworker.runners.runner import RunnerFault, RunnerTools
 from saltwire import tags
+from statecore.model.lazy import lazy_module
 from statecore.sources.fileserver import FileServer, UnknownBackend
 from statecore.sources.fileserver.users import BackendError, UserFiles
 from statecore.sources.gitrepos.mirror import Mirror
 from statecore.sources.gitrepos.remotes import GITFS, PILLAR
+
+if TYPE_CHECKING:
+    import shutil
+else:
+    shutil = lazy_module("shutil")
 
 
 def envs(tools: RunnerTools, backend: object = None, sources: bool = False) -> list[str] | dict[str, list[str]]:
