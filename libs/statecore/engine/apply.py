@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from statecore.model.errors import StatecoreError, StateFailure
 from statecore.model.types import Outcome, Plan, Step
@@ -11,20 +11,22 @@ from statecore.model.types import Outcome, Plan, Step
 log = logging.getLogger(__name__)
 
 
-def settle(plan: Plan, name: object, *, test: bool) -> dict[str, object]:
+def settle(plan: Plan, name: object, *, test: bool, shown: Callable[[str], str] = str) -> dict[str, object]:
     """Apply a native state's plan, or describe it in test mode; return the state return.
 
     The state return has ``name``, ``changes``, ``result`` and ``comment``. The keys ``warnings``, ``skip_req`` and
     ``data`` are added if the plan has them. In test mode no step runs, and the result of a plan with steps is None. A
     step that fails ends the plan with result False.
+
+    ``shown`` returns the name of a step as the log may contain it; a function other than ``str`` hides tracebacks too.
     """
     more: dict[str, object] = {"warnings": list(plan.warnings)} if plan.warnings else {}
     if plan.skip_req:
         more["skip_req"] = True
-    return _settled(plan, name, test=test) | more
+    return _settled(plan, name, test=test, shown=shown) | more
 
 
-def _settled(plan: Plan, name: object, *, test: bool) -> dict[str, object]:
+def _settled(plan: Plan, name: object, *, test: bool, shown: Callable[[str], str]) -> dict[str, object]:
     if not plan.steps:
         return _entry(name, plan.changes, plan.result, [*plan.notes, plan.comment])
     if test:
@@ -34,7 +36,7 @@ def _settled(plan: Plan, name: object, *, test: bool) -> dict[str, object]:
     found: dict[str, object] = {}
     result = plan.result
     for step in plan.steps:
-        outcome = _run(step)
+        outcome = _run(step, shown)
         comments.append(outcome.comment)
         changes.update(outcome.changes)
         if outcome.data is not None:
@@ -45,8 +47,8 @@ def _settled(plan: Plan, name: object, *, test: bool) -> dict[str, object]:
     return _entry(name, changes, result, comments) | found
 
 
-def _run(step: Step) -> Outcome:
-    log.debug("step: %s", step.what)
+def _run(step: Step, shown: Callable[[str], str]) -> Outcome:
+    log.debug("step: %s", shown(step.what))
     try:
         return step.run()
     except StateFailure as failure:
@@ -58,7 +60,8 @@ def _run(step: Step) -> Outcome:
         where = f"{error.filename}: " if error.filename is not None else ""
         return Outcome(comment=f"Failed to {step.what}: {where}{error.strerror or error}", ok=False)
     except Exception as error:
-        log.exception("Unexpected exception in the step: %s", step.what)
+        # The traceback of a hidden state may quote its arguments.
+        log.error("Unexpected exception in the step: %s", shown(step.what), exc_info=shown is str)
         return Outcome(comment=f"Failed to {step.what}: {type(error).__name__}: {error}", ok=False)
 
 

@@ -12,6 +12,7 @@ import logging
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 
 from statecore.engine import guard
 from statecore.engine.apply import settle
@@ -22,6 +23,7 @@ from statecore.loader import Loader
 from statecore.loader.loaded_module import LoadedModule
 from statecore.loader.providers import chosen
 from statecore.loader.tables import attached
+from statecore.model import redaction
 from statecore.model.context import Context
 from statecore.model.errors import Mark, NotAvailable, StatecoreError, StateFailure
 from statecore.model.types import Low, Plan
@@ -60,14 +62,15 @@ def call_state(low: Low, ctx: Context, loader: Loader, locate: Locate) -> dict[s
     except StateFailure as failure:
         return {**_failed(low, failure.comment), "changes": dict(failure.changes)}
     except StatecoreError as error:
-        log.debug("state %s failed", full, exc_info=True)
+        log.debug("state %s failed", full, exc_info=not redaction.is_hidden(low))
         return _failed(low, f"An exception occurred in this state: {error}\n    in {full}" + _place(low, locate))
     except OSError as error:
         # Not permitted, not a directory, input/output error: faults of the host, not of the state. No traceback.
         where = error.filename if error.filename is not None else low["name"]
         return _failed(low, f"{where}: {error.strerror or error}" + _place(low, locate))
     except Exception as error:
-        log.exception("Unexpected exception in state %s (ID %s)", full, low["__id__"])
+        hidden = redaction.is_hidden(low)
+        log.error("Unexpected exception in state %s (ID %s)", full, redaction.shown_id(low), exc_info=not hidden)
         brief = f"{type(error).__name__}: {error}"
         return _failed(low, f"An exception occurred in this state: {brief}\n    in {full}" + _place(low, locate))
     return outcome
@@ -115,7 +118,8 @@ def _called(
     with _umask(low["umask"]) if low.get("umask") is not None else _KEPT:
         returned = served.call(function, ctx, values)
         if isinstance(returned, Plan):
-            return settle(returned, values.get("name", low["name"]), test=ctx.test)
+            shown = partial(redaction.shown_text, low) if redaction.is_hidden(low) else str
+            return settle(returned, values.get("name", low["name"]), test=ctx.test, shown=shown)
     return _regular(low, returned)
 
 

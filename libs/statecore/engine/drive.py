@@ -23,10 +23,10 @@ from statecore.engine.machine import Adopt, CallState, Instruction, LeaveOut, Ma
 from statecore.engine.parallel import Children
 from statecore.loader import Loader
 from statecore.loader.tables import attached
+from statecore.model import redaction
 from statecore.model.context import Context
 from statecore.model.errors import NotAvailable
 from statecore.model.types import Low, Running, RunningEntry, tag
-from statecore.model.values import redacted
 
 log = logging.getLogger(__name__)
 
@@ -178,7 +178,7 @@ class _Driver:
         except OSError as error:
             log.warning(
                 "The parallel state %s runs in the main process: no process could be started: %s",
-                instruction.low["__id__"],
+                redaction.shown_id(instruction.low),
                 error,
             )
             self._record(instruction, self.call(instruction), machine)
@@ -190,6 +190,7 @@ class _Driver:
         """Wait until one of these parallel states ends in its child process, and pass its entry to the machine."""
         instruction, entry = children.finished(nodes)
         if "__run_num__" not in entry:
+            entry = redaction.shown_return(instruction.low, entry)
             entry = report.ran(instruction.low, entry, self.number(), self.options.now(), timedelta())
         self._reload(instruction.low, entry)
         self._record(instruction, entry, machine)
@@ -222,7 +223,8 @@ class _Driver:
         """
         low = instruction.low
         if instruction.node.check:
-            return call_state(low, self._for(low, self._check_ctx), self.loader, self.options.locate)
+            checked = call_state(low, self._for(low, self._check_ctx), self.loader, self.options.locate)
+            return redaction.shown_return(low, checked)
         self._initialise(low)
         entry = self._attempts(low)
         if instruction.watch and not entry["changes"] and not entry.get("skip_watch"):
@@ -259,15 +261,13 @@ class _Driver:
         return entry
 
     def _timed(self, low: Low) -> RunningEntry:
-        log.info("Executing state %s.%s for [%s]", low["state"], low["fun"], low["name"])
+        log.info("Executing state %s.%s for [%s]", low["state"], low["fun"], redaction.shown_name(low))
         number = self.number()
         started = self.options.now()
         outcome = call_state(low, self._for(low, self._ctx), self.loader, self.options.locate)
         took = self.options.now() - started
         self._reload(low, outcome)
-        if low.get("no_log"):
-            outcome = {**outcome, **{key: redacted(outcome[key]) for key in ("name", "comment", "changes")}}
-        return report.ran(low, outcome, number, started, took)
+        return report.ran(low, redaction.shown_return(low, outcome), number, started, took)
 
     def _for(self, low: Low, ctx: Context) -> Context:
         return ctx.for_chunk(low, test=ctx.test, running=self._running)
@@ -335,12 +335,17 @@ class _Driver:
         given = {key: sub[key] for key in ("duration", "start_time", "comment") if key in sub}
         return {
             **entry,
-            "comment": "",
-            **given,
-            "name": chunk["name"],
-            "changes": sub["changes"],
-            "result": sub["result"],
             "__state_ran__": True,
+            **redaction.shown_return(
+                {**chunk, "no_log": low.get("no_log") or chunk.get("no_log")},
+                {
+                    "comment": "",
+                    **given,
+                    "name": chunk["name"],
+                    "changes": sub["changes"],
+                    "result": sub["result"],
+                },
+            ),
         }
 
     def _fire(self, low: Low, entry: RunningEntry) -> None:

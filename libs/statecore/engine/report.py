@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
+from statecore.model import redaction
 from statecore.model.types import RunningEntry
 
 
@@ -24,7 +25,7 @@ def ran(
         "__run_num__": number,
         "start_time": started.time().isoformat(),
         "duration": milliseconds(took),
-        "__id__": low["__id__"],
+        "__id__": redaction.shown_id(low),
     }
 
 
@@ -39,8 +40,8 @@ def left_out(low: Mapping[str, object], result: bool, comment: str, number: int,
         "__state_ran__": False,
         "__run_num__": number,
         "__sls__": low.get("__sls__"),
-        "__id__": low["__id__"],
-        "name": low["name"],
+        "__id__": redaction.shown_id(low),
+        "name": redaction.shown_name(low),
     }
 
 
@@ -51,7 +52,7 @@ def milliseconds(delta: timedelta) -> float:
 
 def requisite_name(low: Mapping[str, object]) -> str:
     """Return "SLS.ID" of a chunk, for comments about failed requisites."""
-    return f"{low.get('__sls__')}.{low['__id__']}"
+    return f"{low.get('__sls__')}.{redaction.shown_id(low)}"
 
 
 def text(comment: object) -> str:

@@ -17,6 +17,7 @@ from statecore.host.rooted_path import located
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, HostError, InvocationError
 from statecore.model.ports import CommandResult
+from statecore.model.redaction import is_quiet
 
 #: Exit code reported for a command that was killed after its timeout.
 _TIMED_OUT = 1
@@ -99,7 +100,7 @@ def run(
     options = _options(locals())
     result = _run(ctx, cmd, options | {"merge_stderr": True})
     if raise_err and result["retcode"]:
-        raise CommandError(f"Command '{_shown(cmd)}' failed with return code {result['retcode']}", result)
+        raise CommandError(f"Command '{_shown(cmd, options)}' failed with return code {result['retcode']}", result)
     return "" if hide_output else str(result["stdout"])
 
 
@@ -278,7 +279,12 @@ def _checked(kwargs: Mapping[str, object]) -> dict[str, Any]:
 
 
 def _run(ctx: Context, cmd: object, options: Mapping[str, Any]) -> CommandReturn:
-    command = _command(ctx, cmd, options)
+    try:
+        command = _command(ctx, cmd, options)
+    except InvocationError:
+        if not is_quiet(options):
+            raise
+        raise InvocationError("'REDACTED' cannot be split into words") from None
     _need(ctx, options)
     if options.get("bg"):
         command = _background(command)
@@ -305,7 +311,7 @@ def _run(ctx: Context, cmd: object, options: Mapping[str, Any]) -> CommandReturn
     stdout = result.stdout.rstrip() if strip else result.stdout
     stderr = result.stderr.rstrip() if strip else result.stderr
     if result.timed_out:
-        stdout = f"{stdout}\n{_shown(cmd)} : Timed out after {options['timeout']} seconds".lstrip()
+        stdout = f"{stdout}\n{_shown(cmd, options)} : Timed out after {options['timeout']} seconds".lstrip()
     return {"pid": result.pid, "retcode": code, "stdout": stdout, "stderr": stderr}
 
 
@@ -414,5 +420,8 @@ def _script_content(
     return content
 
 
-def _shown(cmd: object) -> str:
+def _shown(cmd: object, options: Mapping[str, object]) -> str:
+    """Return a command for an error, "REDACTED" (Salt's word) with ``output_loglevel: quiet``."""
+    if is_quiet(options):
+        return "REDACTED"
     return shlex.join(map(str, cmd)) if isinstance(cmd, list | tuple) else str(cmd)

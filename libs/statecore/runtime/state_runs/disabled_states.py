@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
+from statecore.model import redaction
 from statecore.model.types import Low, Running, tag
 
 GRAIN = "state_runs_disabled"
@@ -46,18 +47,18 @@ def split(chunks: Sequence[Low], disabled: Sequence[str]) -> tuple[list[Low], Ru
         if row is None:
             kept.setdefault(tag(low), low)
         else:
-            left_out[tag(low)] = _disabled_return(low, function, row)
+            left_out[redaction.shown_tag(low)] = _disabled_return(low, function, row)
     return list(kept.values()), left_out
 
 
 def _disabled_return(low: Low, function: str, row: str) -> dict[str, object]:
     return {
-        "name": low["name"],
+        "name": redaction.shown_name(low),
         "changes": {},
         "result": False,
         "comment": f'The state function "{function}" is currently disabled by "{row}", '
         f"to re-enable, run state.enable {row}.",
         "__sls__": low.get("__sls__"),
-        "__id__": low["__id__"],
+        "__id__": redaction.shown_id(low),
         "__state_ran__": False,
     }

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Protocol
 
 from statecore.host.content import data_files
+from statecore.model import redaction
 from statecore.model.errors import CommandError
 from statecore.model.ports import Master
 from statecore.model.values import to_float
@@ -123,12 +124,12 @@ class Gate:
         logged = False
         while (order := self._order(str(low["__id__"]))) is not None:
             if order.get("kill"):
-                log.warning("The state run ends before %s, as ordered by state.soft_kill", low["__id__"])
+                log.warning("The state run ends before %s, as ordered by state.soft_kill", redaction.shown_id(low))
                 return False
             if "duration" in order and self.clock() - started >= to_float(order["duration"]):
                 return True
             if not logged:
-                log.warning("The state run is paused before %s", low["__id__"])
+                log.warning("The state run is paused before %s", redaction.shown_id(low))
                 logged = True
             self.wait(_PATIENCE)
         return True

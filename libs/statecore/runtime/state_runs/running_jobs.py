@@ -15,6 +15,7 @@ from pathlib import Path
 import msgpack
 
 from statecore.host.content import atomic_file
+from statecore.model.redaction import shown_arguments
 from statecore.model.values import to_int
 
 _LOG = logging.getLogger(__name__)
@@ -41,7 +42,10 @@ class ProcDirectory:
         If the file cannot be written, a warning is logged.
         """
         path = self._directory / str(load["jid"])
-        own = {"pid": os.getpid(), _BORN: birth(os.getpid())}
+        own: dict[str, object] = {"pid": os.getpid(), _BORN: birth(os.getpid())}
+        if "arg" in load:
+            # The file is shown by saltutil.running; the job itself does not read its arguments here.
+            own["arg"] = shown_arguments(load.get("fun"), load["arg"])
         packed = msgpack.packb({**load, **own}, default=str, unicode_errors="backslashreplace")
         try:
             atomic_file.write(path, packed)

@@ -20,10 +20,11 @@ from statecore.compile import Compiled, compile_chunks, compile_high, compile_sl
 from statecore.compile.draft import Draft
 from statecore.host.content import data_files
 from statecore.loader import Loader
+from statecore.model import redaction
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError, SlsError
 from statecore.model.ports import Files, StateSystem
-from statecore.model.types import High, Low, Running, RunningEntry, tag
+from statecore.model.types import High, Low, Running, RunningEntry
 from statecore.model.values import to_int
 from statecore.render import SlsSource
 from statecore.runtime.contexts import Contexts, RunContext
@@ -136,7 +137,7 @@ class StateRuns(StateSystem):
         entry = engine.single(low, run.ctx, self._loader, self._engine_options(run, options))
         if entry["result"] is False:
             run.ctx.scratch["retcode"] = STATE_FAILED
-        return {tag(low): entry} if options.get("tagged") else entry
+        return {redaction.shown_tag(low): entry} if options.get("tagged") else entry
 
     def show_top(self, options: Mapping[str, object]) -> dict[str, list[str]] | list[str]:
         """Map of saltenv to this minion's SLS references; the list of errors if the top file or pillar has errors."""
@@ -265,7 +266,7 @@ class StateRuns(StateSystem):
             running[name] = {**left_out[name], "__run_num__": number}
         if failed(running, compiled.high):
             run.ctx.scratch["retcode"] = STATE_FAILED
-        return running
+        return redaction.shown_running(running, compiled.graph.chunks)
 
     def _switched(self, run: RunContext, compiled: Compiled) -> tuple[Compiled, Running]:
         """Return (compiled run without the states that ``state.disable`` disabled, {tag: failed entry} of those states)."""

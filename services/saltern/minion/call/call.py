@@ -32,6 +32,7 @@ from saltern.kit.process.logs import configure
 from saltwire.jid import new_jid
 from statecore.model.errors import StatecoreError
 from statecore.model.ports import Jobs
+from statecore.model.redaction import shown_arguments
 from statecore.runtime.calls import Returned
 from statecore.runtime.return_delivery import named
 from statecore.runtime.runtime import Runtime, local_runtime
@@ -252,7 +253,7 @@ def _load(
     load = {
         "id": options.id,
         "fun": fun,
-        "fun_args": list(arguments),
+        "fun_args": shown_arguments(fun, list(arguments)),
         "return": returned.value,
         "retcode": returned.retcode,
     }

@@ -15,6 +15,7 @@ from saltern.kit.config.minion_options import MinionOptions
 from saltern.minion.ipc.messages import JobLoad, ReturnLoad, ZygoteRequest
 from saltern.minion.jobs.journal import Journal, JournalEntry, JournalStep, may_still_run
 from saltern.minion.jobs.spool import Spool
+from statecore.model.redaction import shown_arguments
 
 _LOG = logging.getLogger("saltern.minion")
 
@@ -171,7 +172,9 @@ def failed_return(load: Mapping[str, object], jid: str, why: str) -> ReturnLoad:
         "cmd": "_return",
         "jid": jid,
         "fun": load.get("fun", "unknown"),
-        "fun_args": list(args) if isinstance(args, list | tuple) else [],
+        "fun_args": cast("list[object]", shown_arguments(load.get("fun"), list(args)))
+        if isinstance(args, list | tuple)
+        else [],
         "return": why,
         "retcode": 1,
         "success": False,

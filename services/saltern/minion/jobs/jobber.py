@@ -23,6 +23,7 @@ from saltern.minion.jobs.journal import JobSteps
 from saltern.minion.jobs.spool import Spool
 from statecore.host.content import data_files
 from statecore.model.errors import CommandError
+from statecore.model.redaction import shown_arguments
 from statecore.runtime.calls import Returned
 from statecore.runtime.return_delivery import named
 from statecore.runtime.runtime import Runtime
@@ -128,7 +129,12 @@ def run(runtime: Runtime, load: JobLoad) -> dict[str, object]:
     fun = load["fun"]
     if load.get("own"):
         return _run_own(runtime, load)
-    base: dict[str, object] = {"cmd": "_return", "jid": load["jid"], "fun": fun, "fun_args": list(load["arg"])}
+    base: dict[str, object] = {
+        "cmd": "_return",
+        "jid": load["jid"],
+        "fun": fun,
+        "fun_args": shown_arguments(fun, list(load["arg"])),
+    }
     base |= _copied(load, "user", "metadata", "ret_config", "ret_kwargs")
     if isinstance(fun, str):
         return base | _shape(_call(runtime, fun, load["arg"], load))
@@ -169,7 +175,7 @@ def _run_own(runtime: Runtime, load: JobLoad) -> dict[str, object]:
         # Our master recognizes a repeated return by this key; other masters ignore it.
         **({} if kept_as == load["jid"] else {"own_jid": load["jid"]}),
         "fun": load["fun"],
-        "fun_args": [*positional, *([keywords] if keywords else [])],
+        "fun_args": shown_arguments(load["fun"], [*positional, *([keywords] if keywords else [])]),
         "pid": os.getpid(),
         **more,
         **_shape(returned),

@@ -26,6 +26,7 @@ from saltwire.pack import packb, unpackb
 from statecore.model.errors import TargetError
 from statecore.model.lazy import lazy_module
 from statecore.model.nearest import close_matches
+from statecore.model.redaction import shown_arguments
 
 if TYPE_CHECKING:
     from saltern.mworker.runners import table, users
@@ -111,9 +112,10 @@ def published(
     published = _record(context, load, target.minions, fields)
     if published.created:
         announced = {name: load[name] for name in ("fun", "arg", "tgt", "tgt_type", "user")}
+        shown = {"arg": shown_arguments(fun, arg)}
         lists = {"minions": list(target.minions), "missing": list(target.missing)}
-        context.fire(tags.job_new(published.jid), {"jid": published.jid, **announced, **lists})
-        context.fire(tags.job_publish(published.jid), {**load, "jid": published.jid})
+        context.fire(tags.job_new(published.jid), {"jid": published.jid, **announced, **shown, **lists})
+        context.fire(tags.job_publish(published.jid), {**load, **shown, "jid": published.jid})
         context.log.info("%s for %d minions", fun, len(target.minions), extra={"jid": published.jid, "client": client})
     answer: PublishAnswer = {
         "jid": published.jid,

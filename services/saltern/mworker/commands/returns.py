@@ -17,6 +17,7 @@ from saltern.mworker.state_failures import failed_states
 from saltern.mworker.worker_context import WorkerContext
 from saltwire import tags
 from saltwire.jid import is_jid, new_jid
+from statecore.model.redaction import shown_arguments
 
 #: Fields that every return has.
 _NEEDED = ("jid", "fun", "return")
@@ -59,6 +60,8 @@ def _stored(context: WorkerContext, minion_id: str, load: Mapping[str, object]) 
         )
         return _DROPPED
     result = {name: value for name, value in load.items() if name not in _MESSAGE_FIELDS} | {"id": minion_id}
+    if "fun_args" in result:
+        result["fun_args"] = shown_arguments(result["fun"], result["fun_args"])
     if result["jid"] in (_OWN, _UNKEPT):
         outcome = _store_own(context, minion_id, result, _own_id(load))
         heard_of(context, minion_id)

@@ -22,6 +22,7 @@ from saltwire.jid import next_jid
 from statecore.loader import Loader
 from statecore.model.errors import NotAvailable
 from statecore.model.nearest import close_matches
+from statecore.model.redaction import shown_arguments
 from statecore.runtime.runtime import local_runtime
 
 #: A wheel function: (context, arguments...) -> its value.
@@ -51,7 +52,7 @@ def wheel(context: WorkerContext, client: str, fields: Mapping[str, object]) -> 
         "tag": stem,
         "user": str(fields.get("user") or client),
     }
-    told["fun_args"] = [*arg, *([dict(kwarg)] if kwarg else [])]
+    told["fun_args"] = shown_arguments(told["fun"], [*arg, *([dict(kwarg)] if kwarg else [])])
     context.fire(f"{stem}/new", told)
     try:
         value = function(context, *arg, **kwarg)

@@ -13,6 +13,7 @@ from saltern.mworker.job_queries.filters import FilterFault, whole
 from saltern.mworker.job_queries.statistics import Statistics, most_used
 from saltern.mworker.runners.jobs import every, known_job, start_time, wanted_jobs
 from saltern.mworker.runners.runner import RunnerFault, RunnerTools
+from statecore.model.redaction import is_masked
 
 #: Defaults of ``stats``: number of newest jobs to read, and rows of each table.
 _JOBS, _ROWS = 10_000, 100
@@ -123,6 +124,11 @@ def rerun(
         raise RunnerFault(f"no minion of job {job.jid} is left for that: {states or 'nobody was expected to do it'}")
     kwargs = {name: load[name] for name in _PASSED_ON if name in load}
     arguments = load.get("arg")
+    if is_masked(arguments):
+        raise RunnerFault(
+            f"job {job.jid} had secret arguments, which the job cache does not have: its minion started it itself. Start it"
+            " again with all its arguments"
+        )
     answer = tools.control.call(
         "publish",
         request_id=os.urandom(16).hex(),

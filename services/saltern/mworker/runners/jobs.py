@@ -20,6 +20,7 @@ from saltern.mworker.runners.returner_jobs import ReturnerJobs, source_of
 from saltern.mworker.runners.runner import RunnerFault, RunnerTools
 from saltwire import tags
 from saltwire.jid import is_jid, jid_time
+from statecore.model.redaction import shown_arguments
 
 #: Salt's names of filters, which list_jobs reads itself.
 _SALTS_FILTERS = ("search_function", "search_target", "search_metadata", "start_time", "end_time")
@@ -351,7 +352,7 @@ def shown(job: Job) -> dict[str, object]:
 def _shown_load(load: Mapping[str, Any]) -> dict[str, object]:
     shown = {
         "Function": load.get("fun", "unknown-function"),
-        "Arguments": list(load.get("arg") or []),
+        "Arguments": shown_arguments(load.get("fun"), list(load.get("arg") or [])),
         "Target": load.get("tgt", "unknown-target"),
         "Target-type": load.get("tgt_type", "list"),
         "User": load.get("user", "root"),

@@ -32,6 +32,7 @@ from saltern.kit.links.sockets import LinkKeys
 from saltern.mworker.durability import durability
 from saltern.mworker.runners.calling import misuse
 from saltwire import tags
+from statecore.model.redaction import shown_arguments
 
 _LOG = logging.getLogger("saltern.runner")
 
@@ -202,7 +203,7 @@ def load_of(call: RunnerCall, options: MasterOptions) -> dict[str, object]:
     return {
         "jid": call.jid,
         "fun": f"runner.{call.fun}",
-        "arg": [*call.arg, *_kwargs_shown(call)],
+        "arg": shown_arguments(f"runner.{call.fun}", [*call.arg, *_kwargs_shown(call)]),
         "tgt": options.id,
         "tgt_type": "list",
         "user": call.user,

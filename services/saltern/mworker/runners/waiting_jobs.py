@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from masterstore.life import UNDELIVERED, Life, State
 from saltern.mworker.runners.runner import RunnerFault, RunnerTools
 from saltwire.jid import is_jid
+from statecore.model.redaction import shown_arguments
 
 #: Number of listed jobs: those that expire first.
 _MOST = 1000
@@ -32,7 +33,9 @@ def list_waiting(tools: RunnerTools) -> dict[str, object]:
         if minions:
             found[job.jid] = {
                 "Function": job.load.get("fun", "unknown-function"),
-                "Arguments": list(arguments) if isinstance(arguments, list | tuple) else [],
+                "Arguments": shown_arguments(job.load.get("fun"), arguments)
+                if isinstance(arguments, list | tuple)
+                else [],
                 "Target": job.load.get("tgt", "unknown-target"),
                 "Target-type": job.load.get("tgt_type", "list"),
                 "User": job.load.get("user", "root"),
