@@ -46,7 +46,9 @@ class Parameters(NamedTuple):
 
     @classmethod
     def of(cls, signature: inspect.Signature) -> Parameters:
-        """Return the Parameters of a signature. The signature must no longer contain the context parameter ``ctx``."""
+        """Return the Parameters (names, required ones, ``*args``, ``**kwargs``) of a function's signature. The
+        signature must no longer contain the context parameter ``ctx``.
+        """
         parameters = signature.parameters.values()
         named = {each.name: each.default is each.empty for each in parameters if _is_named(each)}
         return cls(

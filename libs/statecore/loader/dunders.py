@@ -97,8 +97,8 @@ class JobEvents:
 
 
 def _states(ctx: Context) -> Mapping[str, Function]:
-    """Return the state functions, bound to the Context of the calling low chunk. The Context's own table would have no
-    ``__low__``.
+    """Return the state functions, a map of "module.function" to the function, bound to the Context of the calling low
+    chunk. The Context's own table would have no ``__low__``.
     """
     bound_to = getattr(ctx.states, "bound_to", None)
     table: Mapping[str, Function] = bound_to(ctx) if bound_to is not None else ctx.states

@@ -56,7 +56,8 @@ class FileClient:
     def get_file(
         self, path: str, dest: str = "", makedirs: bool = False, saltenv: str = "base", gzip: object = None, **_: object
     ) -> object:
-        """Copy one file of the state tree to the path ``dest`` and return the path, as ``cp.get_file`` does.
+        """Copy one file of the state tree to the path ``dest`` and return the path; "" if there is no such file, as
+        ``cp.get_file``.
 
         Without ``dest``, fetch the file as ``cache_file`` does.
         """
@@ -65,13 +66,15 @@ class FileClient:
         return self._ctx.call("cp.get_file", path, dest, makedirs=makedirs, saltenv=saltenv)
 
     def get_url(self, url: str, dest: str, makedirs: bool = False, saltenv: str = "base", **given: object) -> object:
-        """Copy the file at a URL (salt, http, https, ftp, file) to the path ``dest`` and return the path, as
-        ``cp.get_url`` does.
+        """Copy the file at a URL (salt, http, https, ftp, file) to the path ``dest`` and return the path; False if the
+        file does not exist, as ``cp.get_url``.
         """
         return self._ctx.call("cp.get_url", url, dest, makedirs=makedirs, saltenv=saltenv, **given)
 
     def hash_file(self, path: str, saltenv: str = "base") -> object:
-        """Return the hash of one file of the state tree as {"hash_type": ..., "hsum": ...}, as ``cp.hash_file`` does."""
+        """Return the hash of one file of the state tree as {"hash_type": algorithm, "hsum": hexadecimal digest}; {} if
+        the file does not exist.
+        """
         return self._ctx.call("cp.hash_file", path, saltenv)
 
 

@@ -77,7 +77,7 @@ class ModuleFile(NamedTuple):
 
 @dataclass(slots=True)
 class Index:
-    """The module files of one kind, users' files first."""
+    """The module files of one kind ("modules", "states" ...) by file name, users' files first."""
 
     custom: dict[str, ModuleFile]
     native: dict[str, ModuleFile]
@@ -131,7 +131,8 @@ class Index:
 
 
 def scan(kind: str, extension_dir: Path | None, more: Sequence[Path] = ()) -> Index:
-    """Return the Index of one kind of modules.
+    """Return the Index of all module files of one kind ("modules", "states" ...). Only directories are listed; no file
+    is read.
 
     ``more`` are directories of users' modules that are searched before the kind's directory in ``extension_dir``. A
     missing directory counts as empty.

@@ -165,7 +165,7 @@ def _compiled(fullname: str, path: Path, own_import: SaltImport) -> importlib.ma
 
 
 def _built(fullname: str, path: Path, own_import: SaltImport) -> importlib.machinery.ExtensionFileLoader:
-    """Return the import loader of a user's Cython file (.pyx).
+    """Return the import loader of a user's Cython file (.pyx), which loads the compiled extension.
 
     The file is compiled into ``__pycache__`` of its directory if the compiled file is missing or older.
     """
@@ -250,8 +250,8 @@ def _no_attribute(module: str, name: str) -> object:
 
 
 def _within(top: ModuleType, rest: str, fromlist: Sequence[str]) -> ModuleType:
-    """Return the module that the statement ``import top.rest`` or ``from top.rest import ...`` binds in the user's
-    file.
+    """Import ``rest`` below the user's module ``top``, and return the module that the statement ``import top.rest``
+    (this is ``top``) or ``from top.rest import ...`` binds.
     """
     inner = importlib.import_module(f"{top.__name__}.{rest}") if rest else top
     for wanted in fromlist:

@@ -102,8 +102,8 @@ class Table(Mapping[str, Function]):
 
 
 class Tables(Mapping[str, Mapping[str, Function]]):
-    """Map of kind ("utils", "serializers", "matchers", "executors" ...) to the Table of its functions. A Table is
-    created on first use.
+    """Map of kind ("utils", "serializers", "matchers", "executors" ...) to the lazy Table of the kind's functions
+    ("module.function" to the function). A Table is created on first use.
     """
 
     def __init__(self, loader: Loader) -> None:

@@ -102,7 +102,7 @@ def delete(ctx: Context, name: str, **kwargs: object) -> dict[str, object]:
 
 def save(ctx: Context, **kwargs: object) -> dict[str, object]:
     """Write all beacons except those from pillar to a configuration file of the minion, so that they exist after a
-    restart. Return a map with ``result`` and ``comment``.
+    restart. Return a map with ``result`` (False if the file cannot be written) and ``comment``.
 
     CLI Example:
 

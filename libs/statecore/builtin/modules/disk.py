@@ -33,7 +33,7 @@ def inodeusage(ctx: Context, args: str | None = None) -> dict[str, dict[str, str
 
 def percent(ctx: Context, args: str | None = None) -> object:
     """Return a map of mount point to the used share of its file system, such as "63%". If ``args`` names a mount point,
-    return only its share.
+    return only its share, or raise CommandError if nothing is mounted there.
     """
     found = {mount_point: row["capacity"] for mount_point, row in usage(ctx).items()}
     if not args:

@@ -56,7 +56,7 @@ def is_loaded(ctx: Context, mod: str) -> bool:
 
 
 def load(ctx: Context, mod: str, persist: bool = False) -> object:
-    """Load a kernel module. Return the names of all modules that were loaded with it, or an error text.
+    """Load a kernel module. Return the sorted names of all modules that were loaded with it, or an error text.
 
     persist
         True: also load the module at boot

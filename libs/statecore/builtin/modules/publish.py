@@ -120,8 +120,8 @@ def _published(
 def _returns(
     ctx: Context, jid: str, expected: set[str], seconds: float, via_master: str | None
 ) -> dict[str, Mapping[str, object]]:
-    """Return the returns of a job as a map of minion id to return, as soon as all ``expected`` minions returned, but
-    after ``seconds`` at the latest.
+    """Wait for the returns of a job and return a map of minion id to that minion's return (a map). Stop when all
+    ``expected`` minions returned, or after ``seconds``.
     """
     deadline = time.monotonic() + seconds
     while True:

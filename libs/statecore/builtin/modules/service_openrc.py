@@ -176,7 +176,7 @@ def enable(ctx: Context, name: str, runlevels: object = None, **kwargs: object) 
 
 
 def disable(ctx: Context, name: str, runlevels: object = None, **kwargs: object) -> bool:
-    """Remove a service from the named run levels of OpenRC, or from all. Return True."""
+    """Remove a service from the named run levels of OpenRC, or from all. Return True, even if it was in none."""
     wanted = _levels(runlevels)
     for level in get_enabled(ctx).get(name, []):
         if not wanted or level in wanted:

@@ -311,7 +311,7 @@ def _known(ctx: Context, name: str) -> bool:
 
 
 def _reload_if_changed(ctx: Context, name: str) -> None:
-    """Make systemd read the unit files again if the file of a unit is new or changed."""
+    """Make systemd read the unit files again if the file of the unit ``name`` is new or changed."""
     result = _systemctl(ctx, "show", full_name(name), "--property=NeedDaemonReload,LoadState")
     lines = result.stdout.splitlines()
     unread = "LoadState=not-found" in lines and ctx.host.path(f"/etc/systemd/system/{full_name(name)}").is_file()

@@ -89,7 +89,9 @@ def gen_password(
 
 
 def set_password(ctx: Context, name: str, password: str) -> bool:
-    """Set a user's password, given as its hash. Return whether the user has it afterwards."""
+    """Set a user's password, given as its hash. Return whether the user has it afterwards. Raise CommandError with the
+    message of chpasswd.
+    """
     if ":" in str(password) or "\n" in str(password):
         raise CommandError("a password hash holds no colon and no line end")
     _do(ctx, ["chpasswd", "-e"], stdin=f"{name}:{password}\n")

@@ -221,8 +221,9 @@ def get_known_host_entries(
     port: int | None = None,
     fingerprint_hash_type: str | None = None,
 ) -> list[dict[str, str]] | None:
-    """Return the entries of a host in a user's known_hosts, or in the host's own file if no user is given; None if
-    there are none. Raise CommandError for an unknown user.
+    """Return the entries of a host in a user's known_hosts, or in the host's own file if no user is given: a list of
+    maps with hostname, key, enc (the key's type) and fingerprint. Return None if there are none. Raise CommandError for
+    an unknown user.
     """
     found = ssh_keys.known(_text(ctx, _known(ctx, user, config)), ssh_keys.ssh_name(hostname, port))
     return ssh_keys.entries((words for _, words in found), fingerprint_hash_type) or None
@@ -237,8 +238,8 @@ def recv_known_host_entries(
     timeout: int = 5,
     fingerprint_hash_type: str | None = None,
 ) -> list[dict[str, str]] | None:
-    """Fetch the SSH keys of a host with ssh-keyscan. Return them as a list of maps, None if the host does not answer.
-    ``timeout`` is in seconds.
+    """Fetch the SSH keys of a host with ssh-keyscan. Return a list of maps with hostname, key, enc (the key's type) and
+    fingerprint, None if the host does not answer. ``timeout`` is in seconds.
     """
     words = ["ssh-keyscan", *(["-p", str(port)] if port else []), *(["-t", enc] if enc else [])]
     words += [*(["-H"] if hash_known_hosts else []), "-T", str(timeout), hostname]
@@ -259,7 +260,9 @@ def check_known_host(
     port: int | None = None,
     fingerprint_hash_type: str | None = None,
 ) -> str:
-    """Return the change that a host needs in a user's known_hosts: "add", "update", or "exists" for none."""
+    """Return the change that a user's known_hosts needs to have this host with ``key`` or ``fingerprint``: "add",
+    "update", or "exists" for none.
+    """
     known = get_known_host_entries(ctx, user, hostname or "", config, port, fingerprint_hash_type)
     if not known:
         return "add"
@@ -323,8 +326,8 @@ def rm_known_host(
     config: str | None = None,
     port: int | None = None,
 ) -> dict[str, object]:
-    """Remove a host from a user's known_hosts. The previous file is kept as ``.old``. Return a map whose ``status`` is
-    "removed" or "error".
+    """Remove a host from a user's known_hosts. The previous file is kept as ``.old``. Return {"status": "removed",
+    "comment": text} or {"status": "error", "error": text}.
     """
     if not hostname:
         return _error("hostname argument required")

@@ -30,7 +30,7 @@ _HIGHSTATE = "highstate"
 
 
 def check(ctx: Context, mods: str | Sequence[str] | None = None, text: bool = False, **kwargs: object) -> object:
-    """Return errors and oddities in the top file and every SLS file of the state tree, or in some SLS files.
+    """Return errors and oddities in the top file and every SLS file of the state tree, or in some SLS files, as a map.
 
     The map has the keys ``findings`` (with file, line and column) and ``summary``. With ``text``, return the text that
     the command prints.
@@ -49,8 +49,9 @@ def check(ctx: Context, mods: str | Sequence[str] | None = None, text: bool = Fa
 def plan(
     ctx: Context, mods: str | Sequence[str] | None = None, all_: bool = False, text: bool = False, **kwargs: object
 ) -> object:
-    """Return the changes that a state run would make: the verdict, diffs of whole files, and the requisites through
-    which a state reacts.
+    """Return the changes that a state run would make: a map with ``summary`` and ``states``. Each state has its
+    verdict, diffs of whole files, and the requisites through which it reacts. Return a list of errors if the tree does
+    not compile.
 
     ``all_=True`` includes the states that would not change.
 
@@ -86,8 +87,8 @@ def graph(ctx: Context, mods: str | Sequence[str] | None = None, format: str = "
 
 
 def explain(ctx: Context, mods: str | Sequence[str], id_: str, text: bool = False, **kwargs: object) -> object:
-    """Explain the states of an ID in the state tree: why they run when they do, what they wait for, and the file and
-    line of each part.
+    """Return a map that explains the states of an ID in the state tree: why they run when they do, what they wait for,
+    and the file and line of each part. With ``text`` return text. Return a list of errors if the tree does not compile.
 
     mods
         the run in which the ID is explained: SLS files, or ``highstate``

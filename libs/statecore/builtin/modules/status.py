@@ -21,8 +21,8 @@ ALIASES = {"time": "time_"}
 
 
 def uptime(ctx: Context) -> dict[str, object]:
-    """Return a map with the time since the boot (seconds, days, time as ``hours:minutes``) and the time of the boot
-    (since_iso in UTC, since_t).
+    """Return a map with the time since the boot (``seconds``, ``days``, ``time`` as hours:minutes) and the time of the
+    boot (``since_iso`` in UTC, ``since_t`` in seconds since 1970).
 
     CLI Example:
 
@@ -46,7 +46,7 @@ def loadavg(ctx: Context) -> dict[str, float]:
 
 
 def meminfo(ctx: Context) -> dict[str, dict[str, str]]:
-    """Return a map of each name in /proc/meminfo to its value and unit."""
+    """Return a map of each name in /proc/meminfo to {"value": number as text, "unit": unit, if the line has one}."""
     rows = (line.split() for line in processes.text(ctx.host, "meminfo").splitlines() if line.split())
     return {row[0].rstrip(":"): {"value": row[1], **({"unit": row[2]} if len(row) > 2 else {})} for row in rows}
 
@@ -136,7 +136,7 @@ def cpustats(ctx: Context) -> dict[str, object]:
 
 
 def diskstats(ctx: Context) -> dict[str, dict[str, object]]:
-    """Return a map of disk device to its counters in /proc/diskstats."""
+    """Return a map of disk device to a map with major, minor, device and the counters of its line in /proc/diskstats."""
     rows = (line.split() for line in processes.text(ctx.host, "diskstats").splitlines())
     return {
         row[2]: {
@@ -182,7 +182,9 @@ def netdev(ctx: Context) -> dict[str, dict[str, object]]:
 
 
 def w(ctx: Context) -> list[dict[str, str]]:
-    """Return a list of maps, one for each login on the host: idle, jcpu, login, pcpu, tty, user, what."""
+    """Return a list of maps, one for each login on the host: idle, jcpu, login, pcpu, tty, user, what. Raise
+    CommandError if the host does not have the program ``w``.
+    """
     if ctx.host.which("w") is None:
         raise CommandError("the host does not have the program w")
     rows = (line.split(None, 6) for line in ctx.host.run(["w", "-fh"], env={"LC_ALL": "C"}).stdout.splitlines())

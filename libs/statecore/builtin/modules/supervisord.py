@@ -115,8 +115,8 @@ def status(
     conf_file: str | None = None,
     bin_env: str | None = None,
 ) -> dict[str, dict[str, str]]:
-    """Return a map of supervisord's programs to their state and reason. Raise CommandError if supervisord does not
-    answer.
+    """Return a map of supervisord's programs to {"state": text, "reason": text}. Raise CommandError if supervisord does
+    not answer.
 
     CLI Example:
 
@@ -177,7 +177,8 @@ def custom(
 
 
 def options(ctx: Context, name: str, conf_file: str | None = None) -> dict[str, object]:
-    """Return a map of the options of a program in supervisord's configuration. Numbers and booleans are converted.
+    """Return a map of option to value of a program in supervisord's configuration. Numbers and booleans are converted.
+    Raise CommandError for an unknown program.
 
     CLI Example:
 

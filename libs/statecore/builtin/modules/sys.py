@@ -118,8 +118,8 @@ def runner_doc(ctx: Context, *args: str) -> NoReturn:
 
 
 def argspec(ctx: Context, module: str = "") -> dict[str, dict[str, object] | None]:
-    """Return a map of execution function to its signature, for a module, or for the functions that match a glob or
-    name.
+    """Return a map of execution function to its signature (a map with args, defaults, varargs and kwargs), for a
+    module, or for the functions that match a glob or name.
 
     CLI Example:
 
@@ -129,12 +129,16 @@ def argspec(ctx: Context, module: str = "") -> dict[str, dict[str, object] | Non
 
 
 def state_argspec(ctx: Context, module: str = "") -> dict[str, dict[str, object] | None]:
-    """Return a map of state function to its signature, selected as in ``sys.argspec``."""
+    """Return a map of state function to its signature (a map with args, defaults, varargs and kwargs), selected as in
+    ``sys.argspec``.
+    """
     return _argspecs(ctx, "states", module)
 
 
 def returner_argspec(ctx: Context, module: str = "") -> dict[str, dict[str, object] | None]:
-    """Return a map of returner function to its signature, selected as in ``sys.argspec``."""
+    """Return a map of returner function to its signature (a map with args, defaults, varargs and kwargs), selected as
+    in ``sys.argspec``.
+    """
     return _argspecs(ctx, "returners", module)
 
 

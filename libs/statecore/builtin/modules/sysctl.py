@@ -22,8 +22,8 @@ def default_config(ctx: Context) -> str:
 
 
 def show(ctx: Context, config_file: str | Literal[False] | None = False) -> object:
-    """Return a map of kernel parameter to its value in a configuration file ([] if the file does not exist), or without
-    a file in the kernel.
+    """Return a map of kernel parameter to its value in the kernel. With ``config_file``, return the values of this
+    file; [] if the file does not exist.
 
     CLI Example:
 
@@ -52,7 +52,9 @@ def get(ctx: Context, name: str) -> str:
 
 
 def assign(ctx: Context, name: str, value: object) -> dict[str, str]:
-    """Set the kernel's value of a kernel parameter. Return {name: value}. Raise CommandError with sysctl's message."""
+    """Set the kernel's value of a kernel parameter. Return {name: value}. Raise CommandError for an unknown parameter,
+    or with sysctl's message.
+    """
     _known(ctx, name)
     result = ctx.host.run(["sysctl", "-w", f"{name}={value}"])
     confirmed = re.fullmatch(rf"{re.escape(name)}\s+=\s+{re.escape(str(value))}\n?", result.stdout)
@@ -63,7 +65,7 @@ def assign(ctx: Context, name: str, value: object) -> dict[str, str]:
 
 def persist(ctx: Context, name: str, value: object, config: str | None = None) -> str:
     """Set the kernel's value of a kernel parameter, and store it in a configuration file. Return "Updated" or "Already
-    set".
+    set". Raise CommandError for an unknown parameter, or with sysctl's message.
     """
     file = config or default_config(ctx)
     _known(ctx, name)

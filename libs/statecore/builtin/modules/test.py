@@ -58,7 +58,9 @@ def version(ctx: Context) -> str:
 
 
 def versions_information(ctx: Context) -> dict[str, dict[str, str | None]]:
-    """Return the versions of Saltern, its dependencies and the system: a map of section to a map of name to version."""
+    """Return versions as {section: {name: version}}. The sections are "Salt Version", "Dependency Versions" and "System
+    Versions".
+    """
     return {
         "Salt Version": {"Salt": ctx.grains.get("saltversion") or version(ctx), "Saltern": version(ctx)},
         "Dependency Versions": {

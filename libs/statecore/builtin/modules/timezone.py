@@ -63,7 +63,7 @@ def get_offset(ctx: Context) -> str:
 
 def zone_compare(ctx: Context, timezone: str) -> bool:
     """Return whether the host has the time zone ``timezone``. If the name of the host's time zone is not known, the
-    zone files are compared.
+    zone files are compared; then raise InvocationError for an unknown zone.
     """
     try:
         return bool(timezone == get_zone(ctx))

@@ -43,7 +43,9 @@ def info(ctx: Context, name: str) -> dict[str, Any]:
 
 
 def getent(ctx: Context, refresh: bool = False) -> list[dict[str, object]]:
-    """Return a list with the map of ``user.info`` for each user of the host."""
+    """Return a list with one map for each user of the host: name, uid, gid, groups, home, shell and the other keys of
+    ``user.info``.
+    """
     groups = ctx.call("group.getent")
     return [_shown(row, groups) for row in _rows(ctx)]
 
@@ -54,7 +56,7 @@ def list_users(ctx: Context) -> list[str]:
 
 
 def list_groups(ctx: Context, name: str) -> list[str]:
-    """Return the names of the groups of a user, including the primary one, sorted."""
+    """Return the names of the groups of a user, including the primary one, sorted; [] for an unknown user."""
     return list(info(ctx, name).get("groups", ()))
 
 
@@ -133,17 +135,23 @@ def delete(ctx: Context, name: str, remove: bool = False, force: bool = False, l
 
 
 def chuid(ctx: Context, name: str, uid: int | str) -> bool:
-    """Change the uid of a user. Files outside its home keep the old uid. Return whether the user has the new uid."""
+    """Change the uid of a user. Files outside its home keep the old uid. Return whether the user has the new uid. Raise
+    CommandError for an unknown user.
+    """
     return _attribute(ctx, name, "uid", int(uid), "-u")
 
 
 def chgid(ctx: Context, name: str, gid: int | str) -> bool:
-    """Change the primary group of a user, given by number or name. Return whether the user has the new group."""
+    """Change the primary group of a user, given by number or name. Return whether the user has the new group. Raise
+    CommandError for an unknown user.
+    """
     return _attribute(ctx, name, "gid", ctx.host.gid(gid), "-g")
 
 
 def chshell(ctx: Context, name: str, shell: str) -> bool:
-    """Change the login shell of a user. Return whether the user has the new shell."""
+    """Change the login shell of a user. Return whether the user has the new shell. Raise CommandError for an unknown
+    user.
+    """
     return _attribute(ctx, name, "shell", shell, "-s")
 
 
@@ -187,7 +195,9 @@ def chother(ctx: Context, name: str, other: str) -> bool:
 
 
 def rename(ctx: Context, name: str, new_name: str) -> bool:
-    """Rename a user of the host. Return True. Raise CommandError if another user has the new name."""
+    """Rename a user of the host. Return True. Raise CommandError if the user does not exist or another user has the new
+    name.
+    """
     _existing(ctx, name)
     if info(ctx, new_name):
         raise CommandError(f"User '{new_name}' already exists")

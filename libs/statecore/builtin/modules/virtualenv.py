@@ -120,7 +120,8 @@ def virtualenv_ver(ctx: Context, venv_bin: str, user: str | None = None) -> tupl
 
 
 def get_site_packages(ctx: Context, venv: str) -> str:
-    """Return the path of the directory site-packages of a virtual environment.
+    """Return the path of the directory site-packages of a virtual environment. Raise CommandError if ``venv`` is not a
+    virtual environment.
 
     CLI Example:
 
@@ -130,7 +131,8 @@ def get_site_packages(ctx: Context, venv: str) -> str:
 
 
 def get_distribution_path(ctx: Context, venv: str, distribution: str) -> str:
-    """Return the directory in which a package of a virtual environment is installed.
+    """Return the directory in which a package of a virtual environment is installed. Raise CommandError if the
+    environment or the package does not exist.
 
     CLI Example:
 
@@ -167,8 +169,8 @@ def _found(ctx: Context) -> str:
 
 
 def _venv(ctx: Context, program: str, given: dict[str, Any], interpreted: bool) -> list[str]:
-    """Return the command that creates a virtual environment with Python's module venv, or with a program of that kind
-    (pyvenv).
+    """Return the command, as a list of words, that creates a virtual environment with Python's module venv, or with a
+    program of that kind (pyvenv). Raise CommandError for an option that the module does not have.
     """
     python = (given["python"] or "").strip()
     if python and not interpreted:
@@ -210,7 +212,9 @@ def _virtualenv(ctx: Context, program: str, given: dict[str, Any]) -> list[str]:
 
 
 def _own(ctx: Context) -> str:
-    """Return the path of the Python that runs Saltern; on a mounted host the path of the host's own Python."""
+    """Return the path of the Python that new virtual environments use by default: the Python that runs Saltern, on a
+    mounted host the host's own.
+    """
     if not ctx.host.mounted:
         return sys.executable
     return _interpreter(ctx, "python3")

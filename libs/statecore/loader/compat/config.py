@@ -9,7 +9,7 @@ from statecore.loader.dunders import ModuleOpts
 
 
 def minion_config(path: object = None, *_: object, **__: object) -> dict[str, object]:
-    """Return the options of the running minion. ``path`` is ignored."""
+    """Return the options of the running minion as a map. ``path`` is ignored."""
     return ModuleOpts(context_of("salt.config.minion_config"))
 
 

@@ -10,5 +10,7 @@ Client = LocalClient = RemoteClient = FSClient = FileClient
 
 
 def get_file_client(opts: object, pillar: bool = False) -> FileClient:
-    """Return the file client of the minion on which the user's module runs. ``opts`` is the module's ``__opts__``."""
+    """Return the object with which a user's module lists, fetches and hashes ``salt://`` files of the minion it runs
+    on. ``opts`` is the module's ``__opts__``.
+    """
     return FileClient(opts.ctx if isinstance(opts, ModuleOpts) else context_of("salt.fileclient.get_file_client"))

@@ -16,12 +16,16 @@ def _context(opts: object, name: str) -> Context:
 
 
 def minion_mods(opts: object, *_: object, **__: object) -> Mapping[str, object]:
-    """Return the map of execution functions that the running module has as ``__salt__``."""
+    """Return the execution functions that the running module has as ``__salt__``: a map of "module.function" to the
+    function.
+    """
     return SaltTable(_context(opts, "minion_mods").functions)
 
 
 def states(opts: object, *_: object, **__: object) -> Mapping[str, object]:
-    """Return the map of state functions that the running module has as ``__states__``."""
+    """Return the state functions that the running module has as ``__states__``: a map of "module.function" to the
+    function.
+    """
     return SaltTable(_context(opts, "states").states)
 
 
@@ -49,5 +53,5 @@ def render(opts: object, *_: object, **__: object) -> Mapping[str, object]:
 
 
 def grains(opts: object, *_: object, **__: object) -> dict[str, object]:
-    """Return a copy of the minion's grains."""
+    """Return a copy of the running minion's grains as a map."""
     return dict(_context(opts, "grains").grains)

@@ -16,7 +16,9 @@ _SCHEME = "salt://"
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """Source of the body or the headers of an HTTP request. If ``file`` is set, ``data`` is ignored."""
+    """Source of the body or the headers of an HTTP request: plain data or a file, which may be rendered as a template.
+    If ``file`` is set, ``data`` is ignored.
+    """
 
     data: object
     file: str | None
@@ -49,7 +51,8 @@ class Made:
 
 
 def body(ctx: Context, given: Body, form: tuple[str, str | None] | None = None) -> Made:
-    """Return the bytes of an HTTP request's body. A map is encoded as form fields.
+    """Return an HTTP request's body as bytes (None without a body), with the headers that it needs. A map is encoded as
+    form fields.
 
     form
         (field name, file name): send the body as a file of a multipart form

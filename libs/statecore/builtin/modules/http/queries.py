@@ -216,7 +216,8 @@ def query(
 def wait_for_successful_query(
     ctx: Context, url: str, wait_for: float = 300, request_interval: float = INTERVAL, **kwargs: Any
 ) -> dict[str, object]:
-    """Repeat an HTTP request until it succeeds. Return the result of the last one, as ``http.query`` does.
+    """Repeat an HTTP request until it succeeds. Return the map of the last request, as ``http.query`` does; it has the
+    key ``error`` if the time was over first.
 
     wait_for
         seconds after which no further request is sent

@@ -83,7 +83,8 @@ def _copy_with_includes(ctx: Context, wanted: str, top: str, cwd: str | None, sa
 
 
 def _chain(ctx: Context, wanted: str, cwd: str | None, saltenv: str) -> tuple[str, dict[str, bytes]]:
-    """Return (path of the file, {path: content}) for a requirements file and all files that it includes.
+    """Return (path of the file, {path: content as bytes}) for a requirements file and all files that it includes. Raise
+    CommandError for a missing file.
 
     Paths are paths of the host, or paths in the state tree for a salt:// file.
     """

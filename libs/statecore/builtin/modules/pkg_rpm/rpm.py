@@ -59,7 +59,9 @@ class RpmPackage:
         return f"{self.version}-{self.release}" if self.release else self.version
 
     def attributes(self) -> dict[str, str | int | None]:
-        """Return the map of attributes that ``pkg.list_pkgs attr=all`` shows for the package."""
+        """Return the attributes of the package that ``pkg.list_pkgs attr=all`` shows: a map with epoch, version,
+        release, arch, install_date and install_date_time_t.
+        """
         date = None if self.installed is None else datetime.fromtimestamp(self.installed, UTC).isoformat() + "Z"
         return {
             "epoch": self.epoch,
@@ -79,8 +81,8 @@ def run(host: ManagedHost, argv: Sequence[str]) -> CommandResult:
 
 
 def state(host: ManagedHost) -> tuple[tuple[str, int, int], ...]:
-    """Return the sizes and times of rpm's database files, which change whenever the database changes; () without a
-    database.
+    """Return (path, time, size) of each of rpm's database files, which change whenever the database changes; () without
+    a database.
     """
     found = []
     for directory in _DATABASES:

@@ -47,8 +47,8 @@ def options(host: ManagedHost, given: Mapping[str, object], *, skip_verify: bool
 
 
 def further_options(given: Mapping[str, object]) -> list[str]:
-    """Return those arguments of ``pkg.upgrade`` that dnf has as options, such as ``--exclude=kernel*`` and
-    ``--security``.
+    """Return those arguments of ``pkg.upgrade`` that dnf has as options as a list of words, such as
+    ["--exclude=kernel*", "--security"].
     """
     words = []
     for name in sorted(given.keys() - _NO_FURTHER):

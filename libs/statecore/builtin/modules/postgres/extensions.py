@@ -119,8 +119,8 @@ def create_metadata(
     password: str | None = None,
     runas: str | None = None,
 ) -> list[str]:
-    """Return the state of an extension as a list of constants: EXTENSION NOT INSTALLED, EXTENSION INSTALLED, TO
-    UPGRADE, TO MOVE.
+    """Return the state of an extension as a list of Salt's constants: EXTENSION NOT INSTALLED; or EXTENSION INSTALLED,
+    followed by EXTENSION TO UPGRADE and EXTENSION TO MOVE if it needs that.
     """
     there = installed_extensions(ctx, user, host, port, maintenance_db, password, runas).get(name)
     if there is None:

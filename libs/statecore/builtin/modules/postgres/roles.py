@@ -85,8 +85,8 @@ def user_list(
     runas: str | None = None,
     return_password: bool = False,
 ) -> dict[str, dict[str, object]]:
-    """Return the PostgreSQL roles: a map of name to attributes, groups and expiry time, with ``return_password`` also
-    the password's hash.
+    """Return the PostgreSQL roles: a map of name to a map with rights ("superuser", "can login", ...), "connections",
+    "groups" and "expiry time"; with ``return_password`` also the password's hash.
 
     CLI Example:
 
@@ -124,7 +124,9 @@ def role_get(
     runas: str | None = None,
     return_password: bool = False,
 ) -> dict[str, object] | None:
-    """Return one PostgreSQL role as ``postgres.user_list`` describes it; None if there is none."""
+    """Return one PostgreSQL role as a map with rights ("superuser", "can login", ...), "connections", "groups" and
+    "expiry time"; None if there is none.
+    """
     return user_list(ctx, user, host, port, maintenance_db, password, runas, return_password).get(name)
 
 

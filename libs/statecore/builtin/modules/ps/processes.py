@@ -25,8 +25,8 @@ def get_pid_list(ctx: Context) -> list[int]:
 
 
 def proc_info(ctx: Context, pid: int, attrs: Sequence[str] | None = None) -> dict[str, object]:
-    """Return a map of all attributes of a process, or of those named in ``attrs``. Raise CommandError for an unknown
-    process id.
+    """Return a map that describes a process: pid, ppid, name, cmdline, status, username, memory_info, cpu_times and
+    more, or only the keys named in ``attrs``. Raise CommandError for an unknown process id.
 
     CLI Example:
 

@@ -29,20 +29,22 @@ def running(ctx: Context) -> list[dict[str, object]]:
 
 
 def is_running(ctx: Context, fun: str) -> list[dict[str, object]]:
-    """Return the running jobs of this minion whose function matches a glob such as ``state.*``, as ``saltutil.running``
-    does.
+    """Return a list of the running jobs of this minion whose function matches a glob such as ``state.*``. Each job is
+    its publication's map with the jobber's ``pid``.
     """
     return [job for job in _others(ctx) if fnmatchcase(str(job.get("fun", "")), fun)]
 
 
 def find_job(ctx: Context, jid: str) -> dict[str, object]:
-    """Return the running job of this minion with a JID, as ``saltutil.running`` does; {} if it does not run."""
+    """Return the running job of this minion with a JID: its publication's map with the jobber's ``pid``. Return {} if
+    it does not run.
+    """
     return next((job for job in _others(ctx) if str(job.get("jid")) == str(jid)), {})
 
 
 def signal_job(ctx: Context, jid: str, sig: int | str) -> str:
-    """Send a signal (number or name) to the process of a job on this minion. Return a sentence about it, "" if no such
-    job runs.
+    """Send a signal (number or name) to the process of a job on this minion. Return a sentence that names the signal
+    and the job, "" if no such job runs.
     """
     return ctx.jobs.signal(str(jid), _number(sig))
 
@@ -66,17 +68,22 @@ def kill_job(ctx: Context, jid: str) -> str:
 
 
 def term_all_jobs(ctx: Context) -> list[str]:
-    """Send SIGTERM to every other running job of this minion. Return a list with a sentence for each."""
+    """Send SIGTERM to every other running job of this minion. Return a list with one sentence for each job that names
+    the signal and the job.
+    """
     return [ctx.jobs.signal(str(job["jid"]), signal.SIGTERM) for job in _others(ctx)]
 
 
 def kill_all_jobs(ctx: Context) -> list[str]:
-    """Send SIGKILL to every other running job of this minion. Return a list with a sentence for each."""
+    """Send SIGKILL to every other running job of this minion. Return a list with one sentence for each job that names
+    the signal and the job.
+    """
     return [ctx.jobs.signal(str(job["jid"]), signal.SIGKILL) for job in _others(ctx)]
 
 
 def find_cached_job(ctx: Context, jid: str) -> object:
-    """Return the return of a job that this minion has stored (option ``cache_jobs``), or a sentence if it has not.
+    """Return the map of a job's return that this minion has stored (option ``cache_jobs``), or a sentence with the
+    reason if it has none.
 
     CLI Example:
 
@@ -120,8 +127,8 @@ def _kept(ctx: Context) -> Path:
 
 
 def _others(ctx: Context) -> list[dict[str, object]]:
-    """Return the running jobs of this minion without the calling one. As in Salt, a job neither finds nor ends
-    itself.
+    """Return the running jobs of this minion, without the calling one, as a list of publication maps with ``pid``. As
+    in Salt, a job neither finds nor ends itself.
     """
     return [job for job in ctx.jobs.running() if job.get("pid") != os.getpid()]
 

@@ -19,7 +19,9 @@ KINDS = (
 
 
 def list_extmods(ctx: Context) -> dict[str, list[str]]:
-    """Return the users' modules on this minion: a map of kind (``modules``, ``states``, ...) to names."""
+    """Return the users' modules on this minion: a map of kind (``modules``, ``states``, ...) to the list of module
+    names.
+    """
     root = _extension_dir(ctx)
     found = {
         directory.name: sorted({path.stem for path in directory.rglob("*") if path.suffix in MODULE_FILES})

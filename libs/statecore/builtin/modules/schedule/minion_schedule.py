@@ -69,7 +69,8 @@ def is_test(kwargs: Mapping[str, object]) -> bool:
 
 def apply_change(ctx: Context, kwargs: Mapping[str, object], request: Mapping[str, Any]) -> dict[str, Any]:
     """Send a change of the schedule to the running minion, or with ``offline`` make it in the saved schedule. Return
-    the schedule after the change.
+    {"schedule": map of job to options, "unsaved": error of the save or ""}. Raise CommandError if the saved schedule
+    cannot be written.
     """
     if not kwargs.get("offline"):
         return ctx.minion.manage("schedule", {**request, "persist": bool(kwargs.get("persist", True))})
@@ -95,6 +96,9 @@ def with_save_warning(answer: dict[str, object], done: Mapping[str, object]) -> 
 
 
 def schedule_file(ctx: Context) -> Path:
+    """Return the path of the file with the saved schedule (option ``schedule_file``). Raise CommandError if it is not
+    configured.
+    """
     file = ctx.opts.get("schedule_file")
     if not file:
         raise CommandError("no file is configured for the saved schedule: set 'schedule_file'")
@@ -102,6 +106,9 @@ def schedule_file(ctx: Context) -> Path:
 
 
 def saved_jobs(ctx: Context) -> dict[str, object]:
+    """Return the saved schedule as a map of job to options; {} if no file is configured for it. Raise CommandError if
+    the file cannot be read.
+    """
     if not ctx.opts.get("schedule_file"):
         return {}
     try:

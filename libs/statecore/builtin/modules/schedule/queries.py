@@ -56,8 +56,8 @@ def is_enabled(ctx: Context, name: str | None = None) -> bool | dict[str, object
 
 
 def show_next_fire_time(ctx: Context, name: str, **kwargs: object) -> dict[str, object]:
-    """Return the time of the next run of a job in the minion's schedule, as {"result": True, "next_fire_time":
-    time}.
+    """Return {"result": True, "next_fire_time": time} with the time of the next run of a job in the minion's schedule;
+    the time is None if there is no such job.
 
     CLI Example:
 
@@ -70,8 +70,8 @@ def show_next_fire_time(ctx: Context, name: str, **kwargs: object) -> dict[str, 
 
 
 def job_status(ctx: Context, name: str, time_fmt: str = TIME_FORMAT) -> dict[str, object]:
-    """Return the options of a job in the minion's schedule, with the scheduler's facts: ``_next_fire_time``,
-    ``_last_run``, ``_skip_reason``, ``_error``...
+    """Return the options of a job in the minion's schedule as a map, with the scheduler's facts: ``_next_fire_time``,
+    ``_last_run``, ``_skip_reason``, ``_error``... Return {} if there is no such job.
 
     CLI Example:
 

@@ -27,8 +27,8 @@ def split(names: object, argument: str = "mods") -> list[str]:
 
 
 def options(ctx: Context, test: object, keywords: Mapping[str, object]) -> dict[str, object]:
-    """Return the options of a state run as a map. Unknown keywords, and those of the publication (``__pub_*``), are
-    ignored.
+    """Return the options of a state run as a map of name to checked value: test, pillar, saltenv, pillarenv, exclude,
+    failhard and others. Unknown keywords, and those of the publication (``__pub_*``), are ignored.
 
     Raise CommandError if the minion's configuration forbids an option.
     """
@@ -70,12 +70,16 @@ def test_mode(ctx: Context, test: object, keywords: Mapping[str, object]) -> boo
 
 
 def terse(ctx: Context, keywords: Mapping[str, object]) -> bool:
-    """Return whether a state run returns only failed and changed states."""
+    """Return whether a state run returns only failed and changed states, by the keyword ``terse`` or the minion's
+    option ``state_data``.
+    """
     return bool(keywords.get("terse")) or ctx.opts.get("state_data") == "terse"
 
 
 def module_kinds(kinds: object) -> list[str]:
-    """Return the kinds of users' modules that the argument ``sync_mods`` names; ["all"] for every kind."""
+    """Return the list of kinds of users' modules that the argument ``sync_mods`` names; ["all"] for every kind, [] for
+    None and False.
+    """
     if kinds is None or kinds is False:
         return []
     named = ["all"] if kinds is True else split(kinds, "sync_mods")

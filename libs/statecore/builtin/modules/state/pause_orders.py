@@ -36,7 +36,7 @@ def get_pauses(
 
 def pause(ctx: Context, jid: str | int, state_id: str | None = None, duration: float | None = None) -> None:
     """Pause a state run before a state, or without an ID before its next state. It continues after ``state.resume`` or
-    after ``duration`` seconds.
+    after ``duration`` seconds. Return None.
 
     Raise CommandError if no such run is in progress.
 
@@ -50,8 +50,8 @@ def pause(ctx: Context, jid: str | int, state_id: str | None = None, duration: f
 
 
 def soft_kill(ctx: Context, jid: str | int, state_id: str | None = None) -> None:
-    """End a state run before a state, or without an ID before its next state. The state that is being applied
-    finishes.
+    """End a state run before a state, or without an ID before its next state. The state that is being applied finishes.
+    Return None.
 
     Raise CommandError if no such run is in progress.
 
@@ -64,6 +64,7 @@ def soft_kill(ctx: Context, jid: str | int, state_id: str | None = None) -> None
 
 def resume(ctx: Context, jid: str | int, state_id: str | None = None) -> None:
     """Delete the order for a state of a state run, or without an ID all its orders, so that a paused run continues.
+    Return None.
 
     CLI Example:
 
@@ -79,7 +80,9 @@ def resume(ctx: Context, jid: str | int, state_id: str | None = None) -> None:
 
 
 def rm_pause(ctx: Context, jid: str | int, state_id: str | None = None) -> None:
-    """Delete the order for a state of a state run, as ``state.resume`` does."""
+    """Delete the order for a state of a state run, so that a paused run continues; the same function as
+    ``state.resume``. Return None.
+    """
     resume(ctx, jid, state_id)
 
 

@@ -18,7 +18,7 @@ _DEFAULT = "default"
 
 def request(ctx: Context, mods: str | Sequence[str] | None = None, **kwargs: object) -> object:
     """Test a state run, as ``state.apply`` with ``test=True``, and store it for ``state.run_request``. Return the
-    result of the test.
+    test's running dictionary (state tag to the state's return), or a list of errors.
 
     ``name`` distinguishes several requests. Raise CommandError when the request cannot be stored.
 
@@ -36,7 +36,7 @@ def request(ctx: Context, mods: str | Sequence[str] | None = None, **kwargs: obj
 
 def check_request(ctx: Context, name: str | None = None) -> Mapping[str, object]:
     """Return the requested state runs: a map of the request's name to ``test_run``, ``mods`` and ``kwargs``. With a
-    name return only that request's map.
+    name return only that request's map; raise InvocationError if there is no such request.
 
     CLI Example:
 
@@ -69,8 +69,8 @@ def clear_request(ctx: Context, name: str | None = None) -> bool:
 
 
 def run_request(ctx: Context, name: str = _DEFAULT, **kwargs: object) -> object:
-    """Apply a requested state run and return its result; keywords override those of the request. Return {} if there is
-    no request.
+    """Apply a requested state run; keywords override those of the request. Return the running dictionary (state tag to
+    the state's return) or a list of errors; {} if there is no request.
 
     The request is deleted afterwards, unless the run was refused or did not compile.
 

@@ -61,8 +61,8 @@ def apply(ctx: Context, mods: str | Sequence[str] | None = None, **kwargs: Any) 
 
 
 def test(ctx: Context, mods: str | Sequence[str] | None = None, **kwargs: object) -> object:  # noqa: PT028 - no test, but Salt's name
-    """Test SLS files or the highstate, as ``state.apply`` with ``test=True``. Return the running dictionary, or a list
-    of errors.
+    """Test SLS files or the highstate, as ``state.apply`` with ``test=True``. Return the running dictionary (state tag
+    to the state's return), or a list of errors.
 
     CLI Example:
 
@@ -81,8 +81,8 @@ def sls(
     state_events: bool | None = None,
     **kwargs: object,
 ) -> object:
-    """Apply SLS files: names separated by commas, or a list. The arguments and the result are those of
-    ``state.apply``.
+    """Apply SLS files: names separated by commas, or a list. Return the running dictionary (state tag to the state's
+    return), or a list of errors. The arguments are those of ``state.apply``.
 
     CLI Example:
 
@@ -106,8 +106,8 @@ def highstate(
     state_events: bool | None = None,
     **kwargs: object,
 ) -> object:
-    """Apply the SLS files that the top file assigns to this minion. ``whitelist`` limits them. The arguments and the
-    result are those of ``state.apply``.
+    """Apply the SLS files that the top file assigns to this minion. ``whitelist`` limits them. Return the running
+    dictionary (state tag to the state's return), or a list of errors. The arguments are those of ``state.apply``.
 
     CLI Example:
 
@@ -125,8 +125,8 @@ def highstate(
 
 
 def top(ctx: Context, topfn: str, test: object = None, queue: bool | int | None = None, **kwargs: object) -> object:
-    """Apply the SLS files that another top file assigns to this minion. The arguments and the result are those of
-    ``state.apply``.
+    """Apply the SLS files that another top file, ``topfn``, assigns to this minion. Return the running dictionary
+    (state tag to the state's return), or a list of errors. The arguments are those of ``state.apply``.
 
     CLI Example:
 
@@ -148,8 +148,8 @@ def sls_id(
     state_events: bool | None = None,
     **kwargs: object,
 ) -> object:
-    """Apply one ID of SLS files, with its requisites. Return the running dictionary, or a list of errors. Raise
-    InvocationError if the files do not have the ID.
+    """Apply one ID of SLS files, with its requisites. Return the running dictionary (state tag to the state's return),
+    or a list of errors. Raise InvocationError if the files do not have the ID.
 
     CLI Example:
 
@@ -166,7 +166,7 @@ def sls_id(
 def high(
     ctx: Context, data: Mapping[str, object], test: object = None, queue: bool | int | None = None, **kwargs: object
 ) -> object:
-    """Apply high data. Return the running dictionary, or a list of errors.
+    """Apply high data. Return the running dictionary (state tag to the state's return), or a list of errors.
 
     CLI Example:
 
@@ -181,7 +181,8 @@ def high(
 
 
 def low(ctx: Context, data: Mapping[str, object], queue: bool | int | None = None, **kwargs: object) -> object:
-    """Apply one low chunk: a map of state, fun, name and arguments. Return the state's return, or a list of errors.
+    """Apply one low chunk: a map of state, fun, name and arguments. Return the state's return (a map with name, result,
+    changes and comment), or a list of errors.
 
     CLI Example:
 
@@ -197,7 +198,8 @@ def low(ctx: Context, data: Mapping[str, object], queue: bool | int | None = Non
 def single(
     ctx: Context, fun: str, name: str, test: object = None, queue: bool | int | None = None, **kwargs: object
 ) -> object:
-    """Apply one state function such as ``pkg.installed``. Return the running dictionary, or a list of errors.
+    """Apply one state function such as ``pkg.installed``. Return the running dictionary (state tag to the state's
+    return), or a list of errors.
 
     CLI Example:
 
@@ -215,8 +217,8 @@ def single(
 
 
 def template(ctx: Context, tem: str, queue: bool | int | None = None, **kwargs: object) -> object:
-    """Apply an SLS file of the minion, given by its path with or without ``.sls``. Return the running dictionary, or a
-    list of errors.
+    """Apply an SLS file of the minion, given by its path with or without ``.sls``. Return the running dictionary (state
+    tag to the state's return), or a list of errors.
 
     CLI Example:
 
@@ -233,7 +235,7 @@ def template_str(
     ctx: Context, tem: str | Mapping[str, object], queue: bool | int | None = None, **kwargs: object
 ) -> object:
     """Apply an SLS file that is given as text, or as its rendered data (the command line reads YAML). Return the
-    running dictionary, or a list of errors.
+    running dictionary (state tag to the state's return), or a list of errors.
 
     CLI Example:
 
@@ -288,7 +290,9 @@ def _sync(ctx: Context, kinds: Sequence[str], options: Mapping[str, object]) -> 
 
 
 def _returned(ctx: Context, result: object, keywords: Mapping[str, object]) -> object:
-    """Return the result of a state run; with the keyword ``terse`` only its failed and changed states."""
+    """Return the running dictionary of a state run; with the keyword ``terse`` only its failed and changed states. A
+    list of errors is returned unchanged.
+    """
     if not isinstance(result, dict) or not arguments.terse(ctx, keywords):
         return result
     return {tag: entry for tag, entry in result.items() if not entry["result"] or entry["changes"]}

@@ -15,7 +15,7 @@ _COMPILE_ERROR, _NOTHING = 1, 2
 
 
 def show_top(ctx: Context, queue: object = None, **kwargs: object) -> object:
-    """Return a map of saltenv to the SLS files that the top file assigns to this minion.
+    """Return a map of saltenv to the list of SLS files that the top file assigns to this minion, or a list of errors.
 
     CLI Example:
 
@@ -25,7 +25,8 @@ def show_top(ctx: Context, queue: object = None, **kwargs: object) -> object:
 
 
 def show_highstate(ctx: Context, queue: object = None, **kwargs: object) -> object:
-    """Return the high data of all SLS files that the top file assigns to this minion, or a list of errors.
+    """Return the high data (a map of ID to declaration) of all SLS files that the top file assigns to this minion, or a
+    list of errors.
 
     CLI Example:
 
@@ -40,7 +41,7 @@ def show_highstate(ctx: Context, queue: object = None, **kwargs: object) -> obje
 def show_sls(
     ctx: Context, mods: str | Sequence[str], test: object = None, queue: object = None, **kwargs: object
 ) -> object:
-    """Return the high data of SLS files, or a list of errors.
+    """Return the high data (a map of ID to declaration) of SLS files, or a list of errors.
 
     CLI Example:
 
@@ -75,7 +76,8 @@ def show_low_sls(
 
 
 def show_states(ctx: Context, queue: object = None, **kwargs: object) -> object:
-    """Return the names of the SLS files that a highstate would apply, in order, included files too.
+    """Return the names of the SLS files that a highstate would apply, in order, included files too; or a list of
+    errors.
 
     CLI Example:
 
@@ -89,8 +91,8 @@ def show_states(ctx: Context, queue: object = None, **kwargs: object) -> object:
 
 
 def show_state_usage(ctx: Context, queue: object = None, **kwargs: object) -> object:
-    """Return a map of saltenv to the SLS files that the top file assigns to this minion, those that it does not, and
-    their counts.
+    """Return a map of saltenv to a map with the SLS files that the top file assigns to this minion (``used``), those
+    that it does not (``unused``), ``count_all``, ``count_used`` and ``count_unused``.
 
     An SLS file that is only included counts as unused.
 
@@ -121,7 +123,7 @@ def id_exists(
     queue: object = None,
     **kwargs: object,
 ) -> bool:
-    """Return whether SLS files have all these IDs.
+    """Return whether SLS files have all these IDs. Return False if the files cannot be rendered.
 
     CLI Example:
 
@@ -156,12 +158,16 @@ def _low_verdict(ctx: Context, chunks: Sequence[object]) -> list[object]:
 
 
 def check(ctx: Context, mods: str | Sequence[str] | None = None, **kwargs: object) -> object:
-    """Return errors and oddities in the state tree, with file, line and column (see ``state_tree.check``)."""
+    """Return the errors and oddities in the state tree: a map with ``summary`` (number of findings by level) and
+    ``findings`` (a list with file, line and column), as ``state_tree.check``.
+    """
     return ctx.call("state_tree.check", mods, **kwargs)
 
 
 def plan(ctx: Context, mods: str | Sequence[str] | None = None, **kwargs: object) -> object:
-    """Return the changes that a state run would make, with the diffs of whole files (see ``state_tree.plan``)."""
+    """Return the changes that a state run would make: a map with ``summary`` and ``states`` (a list with verdict,
+    changes and diffs of whole files), as ``state_tree.plan``. Return a list of errors if the tree does not compile.
+    """
     return ctx.call("state_tree.plan", mods, **kwargs)
 
 
@@ -173,8 +179,9 @@ def graph(ctx: Context, mods: str | Sequence[str] | None = None, **kwargs: objec
 
 
 def explain(ctx: Context, mods: str | Sequence[str], id_: str, **kwargs: object) -> object:
-    """Return the reasons why the states of an ID run when they do, and where their parts come from (see
-    ``state_tree.explain``).
+    """Return a map that explains an ID: for each of its states the position in the run with the reasons, the
+    requisites, and file and line of each part, as ``state_tree.explain``. Return a list of errors if the tree does not
+    compile.
     """
     return ctx.call("state_tree.explain", mods, id_, **kwargs)
 

@@ -13,7 +13,8 @@ from statecore.system.certificates.arguments import passphrase as password
 
 
 def read_certificate(ctx: Context, certificate: object) -> dict[str, object]:
-    """Return a map of facts about an X.509 certificate: subject, issuer, dates, fingerprints, key, extensions.
+    """Return a map that describes an X.509 certificate: version, serial_number, subject, issuer, not_before, not_after,
+    key_type, key_size, public_key, fingerprints, extensions and more.
 
     CLI Example:
 
@@ -23,8 +24,8 @@ def read_certificate(ctx: Context, certificate: object) -> dict[str, object]:
 
 
 def read_certificates(ctx: Context, glob_path: str) -> dict[str, dict[str, object]]:
-    """Return a map of path to facts for each certificate of the host that matches a glob. Other matching files are left
-    out.
+    """Return a map of path to the map of ``x509.read_certificate`` (subject, issuer, dates, ...) for each certificate
+    of the host that matches a glob. Other matching files are left out.
 
     CLI Example:
 
@@ -40,12 +41,14 @@ def read_certificates(ctx: Context, glob_path: str) -> dict[str, dict[str, objec
 
 
 def read_csr(ctx: Context, csr: object) -> dict[str, object]:
-    """Return a map of facts about a certificate request: subject, key, extensions."""
+    """Return a map that describes a certificate request: subject, key_type, key_size, public_key_hash and extensions."""
     return descriptions.request(loading.request(reader(ctx)(csr)).value)
 
 
 def read_crl(ctx: Context, crl: object) -> dict[str, object]:
-    """Return a map of facts about a certificate revocation list: issuer, dates, revoked certificates, extensions."""
+    """Return a map that describes a certificate revocation list: issuer, last_update, next_update, revoked_certificates
+    (by serial number), extensions.
+    """
     return descriptions.revocation_list(loading.revocation_list(reader(ctx)(crl)).value)
 
 

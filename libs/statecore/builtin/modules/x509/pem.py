@@ -53,8 +53,8 @@ def get_pem_entries(ctx: Context, glob_path: str) -> dict[str, str]:
 
 
 def write_pem(ctx: Context, text: str, path: str, overwrite: bool = True, pem_type: str | None = None) -> str:
-    """Write a PEM entry to a file of the host. Return a sentence. With ``overwrite=False`` a private key and DH
-    parameters in the file are kept.
+    """Write a PEM entry to a file of the host. Return the sentence "PEM written to PATH". With ``overwrite=False`` a
+    private key and DH parameters in the file are kept.
 
     CLI Example:
 

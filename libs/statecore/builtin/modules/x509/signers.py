@@ -98,8 +98,8 @@ def signed_by(
 
 
 def write_copy(ctx: Context, certificate: x509.Certificate, given: Mapping[str, object]) -> None:
-    """Write a copy of a certificate into the directory ``copypath``, named by the serial number. Raise HostError if it
-    cannot be written.
+    """Write a copy of a certificate into the directory ``copypath`` (nothing if it is not given), named by the serial
+    number. Raise CommandError if there is no such directory, HostError if the file cannot be written.
     """
     if not given.get("copypath"):
         return

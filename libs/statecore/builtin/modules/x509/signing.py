@@ -12,8 +12,8 @@ from statecore.system.certificates import arguments, loading, policies
 
 
 def get_signing_policy(ctx: Context, signing_policy: str | None, ca_server: str | None = None) -> dict[str, object]:
-    """Return a signing policy (``x509_signing_policies`` of pillar or configuration) as a map, or one of another minion
-    without its keys.
+    """Return a signing policy (``x509_signing_policies`` of pillar or configuration) as a map, {} if there is none.
+    With ``ca_server``, return the policy of that minion without its keys.
 
     CLI Example:
 
@@ -72,7 +72,7 @@ def _refused(why: str) -> dict[str, object]:
 
 
 def _with_pem(ctx: Context, policy: dict[str, object]) -> dict[str, object]:
-    """Return a signing policy with the signer's certificate in PEM in place of its path."""
+    """Return a signing policy (a map) with the signer's certificate as PEM text in place of its path."""
     if "signing_cert" not in policy:
         return policy
     certificate = loading.certificate(reader(ctx)(policy["signing_cert"])).certificate

@@ -24,15 +24,15 @@ def expires(ctx: Context, certificate: object, days: int = 0) -> bool:
 
 
 def expired(ctx: Context, certificate: object) -> dict[str, object]:
-    """Return a map with ``expired`` (whether an X.509 certificate is expired), its common name (``cn``) and its
+    """Return a map with ``expired`` (bool, for an X.509 certificate), the certificate's common name (``cn``) and its
     ``path``.
     """
     return _introduced(ctx, certificate) | {"expired": expires(ctx, certificate)}
 
 
 def will_expire(ctx: Context, certificate: object, days: int) -> dict[str, object]:
-    """Return a map with ``will_expire`` (whether an X.509 certificate expires within ``days``), ``check_days``, its
-    common name (``cn``) and its ``path``.
+    """Return a map with ``will_expire`` (bool: whether an X.509 certificate expires within ``days``), ``check_days``,
+    the certificate's common name (``cn``) and its ``path``.
     """
     return {"check_days": days, **_introduced(ctx, certificate), "will_expire": expires(ctx, certificate, days)}
 

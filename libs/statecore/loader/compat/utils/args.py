@@ -18,7 +18,7 @@ KWARG_REGEX = re.compile(r"^([^\d\W][\w.-]*)=(?!=)(.*)$", re.UNICODE)
 
 
 class ArgSpec(NamedTuple):
-    """Names and defaults of a function's arguments, in the form of Python's old ``inspect.getargspec``."""
+    """Arguments of a function, in the form of Python's old ``inspect.getargspec``: (args, varargs, keywords, defaults)."""
 
     args: list[str]
     varargs: str | None
@@ -113,7 +113,7 @@ def condition_input(args: Iterable[object], kwargs: Mapping[str, object] | None)
 
 
 def get_function_argspec(func: Callable[..., object], is_class_method: bool | None = None) -> ArgSpec:
-    """Return the names and defaults of a function's arguments; for a decorated function those of the inner function.
+    """Return (args, varargs, keywords, defaults) of a function; for a decorated function those of the inner function.
 
     With ``is_class_method`` the first argument is left out. Raise TypeError if ``func`` is not callable.
     """
@@ -137,7 +137,7 @@ def arg_lookup(fun: Callable[..., object], aspec: ArgSpec | None = None) -> dict
 
 
 class _Report(TypedDict):
-    """The signature of one function, in the form in which ``sys.argspec`` shows it."""
+    """The signature of one function as ``sys.argspec`` shows it: a map with args, defaults, varargs and kwargs."""
 
     args: list[str] | None
     defaults: tuple[object, ...] | None
@@ -146,8 +146,8 @@ class _Report(TypedDict):
 
 
 def argspec_report(functions: Mapping[str, Callable[..., object]], module: str = "") -> dict[str, _Report]:
-    """Map of function name to signature, for the functions of one module, or those whose name matches the glob
-    ``module``.
+    """Map of function name to signature (a map with args, defaults, varargs and kwargs), for the functions of one
+    module, or those whose name matches the glob ``module``.
     """
     names = (
         fnmatch.filter(functions, module)

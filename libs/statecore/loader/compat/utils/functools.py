@@ -39,7 +39,7 @@ def alias_function(fun: types.FunctionType, name: str, doc: str | None = None) -
 
 
 class _Parsed(TypedDict):
-    """The positional and keyword arguments of a call, as ``parse_function`` returns them."""
+    """The arguments of a call as a map: "args" (list) and "kwargs" (map), as ``parse_function`` returns them."""
 
     args: list[object]
     kwargs: dict[str, object]

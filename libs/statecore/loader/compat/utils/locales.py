@@ -4,13 +4,13 @@ from __future__ import annotations
 
 
 def get_encodings() -> list[str]:
-    """Return the encodings to try for a text, the most probable first."""
+    """Return the list of encodings to try for a text, the most probable first: utf-8, latin-1."""
     return ["utf-8", "latin-1"]
 
 
 def split_locale(loc: str) -> dict[str, str]:
-    """Return the parts of a locale's name such as ``de_DE.UTF-8@euro UTF-8``: language, territory, codeset, modifier
-    and charmap.
+    """Return the parts of a locale's name such as ``de_DE.UTF-8@euro UTF-8`` as a map: language, territory, codeset,
+    modifier and charmap.
     """
     rest, _, charmap = loc.partition(" ")
     rest, _, modifier = rest.partition("@")

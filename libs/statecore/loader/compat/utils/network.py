@@ -259,7 +259,9 @@ def get_fqhostname() -> str:
 
 
 class _AddressFacts(TypedDict, total=False):
-    """One IP address of a network interface, as the function ``network.interfaces`` shows it."""
+    """Map for one IP address of a network interface: address, netmask, broadcast and label, as ``network.interfaces``
+    shows it.
+    """
 
     address: str
     netmask: str
@@ -270,7 +272,9 @@ class _AddressFacts(TypedDict, total=False):
 
 
 class _Interface(TypedDict, total=False):
-    """One network interface, as the function ``network.interfaces`` shows it."""
+    """Map for one network interface: up, hwaddr, and the address lists inet, inet6 and secondary, as
+    ``network.interfaces`` shows it.
+    """
 
     up: bool
     hwaddr: str
@@ -280,8 +284,8 @@ class _Interface(TypedDict, total=False):
 
 
 def interfaces() -> dict[str, _Interface]:
-    """Map of interface name to the facts about the managed host's network interface, as the function
-    ``network.interfaces`` returns it.
+    """Map of interface name to a map with up, hwaddr, inet and inet6, for the network interfaces of the managed host,
+    as the function ``network.interfaces`` returns it.
     """
     found: dict[str, _Interface] = context_of("salt.utils.network.interfaces").call("network.interfaces")
     return found

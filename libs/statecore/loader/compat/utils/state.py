@@ -7,7 +7,7 @@ from typing import TypedDict
 
 
 class StateReturn(TypedDict, total=False):
-    """The return of a state function."""
+    """The map that a state function returns: name, result, changes and comment."""
 
     name: str
     result: bool | None
@@ -21,7 +21,8 @@ def gen_tag(low: Mapping[str, object]) -> str:
 
 
 def merge_subreturn(original_return: StateReturn, sub_return: StateReturn, subkey: str | None = None) -> StateReturn:
-    """Merge the return of a sub-state into the return of a state, and return the latter, which is changed.
+    """Merge the return of a sub-state (a map with name, result, changes, comment) into the return of a state, and
+    return the latter, which is changed.
 
     A failed result and the comment are taken over. The changes are added under ``subkey``, or under the sub-state's
     name.

@@ -138,8 +138,8 @@ def warn_until(
     stacklevel: int | None = None,
     **_: object,
 ) -> None:
-    """Warn that a feature will be removed in a version of Salt (number, code name or tuple). ``{version}`` in the
-    message is the version.
+    """Issue a Python warning that a feature will be removed in a version of Salt (number, code name or tuple).
+    ``{version}`` in the message is replaced by the version.
     """
     until = _salt_version(version)
     warnings.warn(message.format(version=until.string), category, stacklevel=stacklevel or 2)
@@ -148,8 +148,8 @@ def warn_until(
 def warn_until_date(
     date: _Day, message: str, category: type[Warning] = DeprecationWarning, stacklevel: int | None = None, **_: object
 ) -> None:
-    """Warn that a feature will be removed on a date (``20270131``, or a date). ``{date}`` and ``{today}`` in the
-    message are dates.
+    """Issue a Python warning that a feature will be removed on a date (``20270131``, or a date). ``{date}`` and
+    ``{today}`` in the message are replaced by dates.
     """
     day = _day(date)
     text = message.format(date=day.isoformat(), today=datetime.now(UTC).date().isoformat())
@@ -163,7 +163,9 @@ def kwargs_warn_until(
     stacklevel: int | None = None,
     **_: object,
 ) -> None:
-    """Warn that the given keyword arguments will be removed in a version of Salt (number, code name or tuple)."""
+    """Issue a Python warning that the given keyword arguments will be removed in a version of Salt (number, code name
+    or tuple).
+    """
     until = _salt_version(version)
     if kwargs or __saltstack_version__ >= until:
         names = ", ".join(f"'{name}'" for name in kwargs)
