@@ -49,12 +49,14 @@ def shown(url: str) -> str:
 
 def cached_at(url: str, cachedir: Path, saltenv: str) -> Path:
     """Return the path at which the minion's cache directory keeps the downloaded file of a URL for a saltenv. Raises
-    CommandError for a URL without a file name.
+    CommandError for a URL without a file name, and for a host or a saltenv whose name leads out of the directory.
     """
     parts = urllib.parse.urlsplit(url)
     path = [part for part in urllib.parse.unquote(parts.path).split("/") if part not in ("", ".", "..")]
     if not (parts.hostname and path) or "\0" in parts.path:
         raise CommandError(f"{shown(url)} names no file of a server")
+    if parts.hostname in (".", "..") or saltenv in (".", ".."):
+        raise CommandError(f"{shown(url)} in the saltenv {saltenv!r} has no place in the cache: '..' names no directory there")
     if parts.query:
         path[-1] += f"?{parts.query.replace('/', '_')}"
     return cachedir.joinpath("extrn_files", saltenv.replace("/", "_"), f"{parts.hostname}{parts.port or ''}", *path)

@@ -56,7 +56,8 @@ def place_of(directory: Path, path: object) -> Path:
     if not isinstance(path, list) or not path or not all(isinstance(name, str) and name for name in path):
         raise FileRefused("a path is a list of names")
     parts = PurePosixPath(*path).parts
-    if any(name in ("..", "/", ".") or "\0" in name for name in parts):
+    # The path "." has no parts: it would replace the directory by a file.
+    if not parts or any(name in ("..", "/", ".") or "\0" in name for name in parts):
         raise FileRefused("the path leaves the minion's directory")
     file_path = directory.joinpath(*parts)
     # Minions cannot send links, but an operator may have created one in the directory.
