@@ -56,7 +56,9 @@ def cached_at(url: str, cachedir: Path, saltenv: str) -> Path:
     if not (parts.hostname and path) or "\0" in parts.path:
         raise CommandError(f"{shown(url)} names no file of a server")
     if parts.hostname in (".", "..") or saltenv in (".", ".."):
-        raise CommandError(f"{shown(url)} in the saltenv {saltenv!r} has no place in the cache: '..' names no directory there")
+        raise CommandError(
+            f"{shown(url)} in the saltenv {saltenv!r} has no place in the cache: '..' names no directory there"
+        )
     if parts.query:
         path[-1] += f"?{parts.query.replace('/', '_')}"
     return cachedir.joinpath("extrn_files", saltenv.replace("/", "_"), f"{parts.hostname}{parts.port or ''}", *path)

@@ -1,0 +1,42 @@
+"""docs/security.md: each test that it names exists, and each public fault is played or said to be of an absent part."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.security.test_public_cves import ABSENT
+
+pytestmark = pytest.mark.ordinary
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs/security.md").read_text("utf-8")
+PLAYED = (ROOT / "tests/security/test_public_cves.py").read_text("utf-8")
+
+#: ``file::name``; a file without a folder is of this folder.
+NAMED = sorted(set(re.findall(r"`([\w/]+\.py)::(\w+)`", PAGE)))
+
+
+@pytest.mark.parametrize(("file", "name"), NAMED, ids=lambda text: text)
+def test_a_named_test_exists(file: str, name: str) -> None:
+    path = ROOT / file if "/" in file else Path(__file__).parent / file
+    assert re.search(rf"^def {name}\(", path.read_text("utf-8"), re.MULTILINE)
+
+
+def test_each_threat_has_a_test() -> None:
+    table = PAGE.partition("\n## Threats\n")[2].partition("\n## ")[0]
+    rows = [row.strip("| ").split(" | ") for row in table.splitlines() if row.startswith("| ")][1:]
+    assert len(rows) > 30
+    assert [row for row in rows if len(row) != 4 or "::" not in row[3]] == []
+
+
+def test_each_public_fault_is_played_or_of_an_absent_part() -> None:
+    rows = re.findall(r"^\| (CVE-\d+-\d+) \| .* \| (.*) \|$", PAGE, re.MULTILINE)
+    absent = {cve for cve, here in rows if here == "there is no such part"}
+    assert absent == set(ABSENT)
+    for cve in {cve for cve, _ in rows} - absent:
+        assert cve in PLAYED or f"test_{cve.lower().replace('-', '_')}_" in PLAYED, cve
+    named = {f"CVE-{year}-{number}" for year, number in re.findall(r"(?i)cve[-_](\d{4})[-_](\d{4,})", PLAYED)}
+    assert named <= {cve for cve, _ in rows}
