@@ -17,7 +17,7 @@ from statecore.model.types import Low
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """Result of looking up one state function: whether it exists, and its parameters."""
+    """Result of looking up one state function: whether it exists, its parameters, else the reason and the most similar name."""
 
     #: None: the function exists, but its signature cannot be read on this host.
     parameters: Parameters | None = None

@@ -122,7 +122,7 @@ def _arrange(
 
 
 def _layers(part: set[int], edges: Sequence[tuple[int, int]]) -> dict[int, int]:
-    """Map of box to its layer, from 0: one more than the deepest box before it."""
+    """Map of box number to its layer, counted from 0. A box is one layer below the deepest box that has an arrow to it."""
     before: dict[int, list[int]] = {box: [] for box in part}
     after: dict[int, list[int]] = {box: [] for box in part}
     for one, other in edges:

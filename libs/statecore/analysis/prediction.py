@@ -37,7 +37,7 @@ _REACTIONS: Mapping[str, bool] = {
 
 
 class PredictedOutcome(StrEnum):
-    """Predicted result of one state."""
+    """Predicted result of one state: it will change the host, will fail, will not change the host, or the result is unknown."""
 
     CHANGE = "change"
     UNKNOWN = "unknown"
@@ -113,7 +113,7 @@ def summary(verdicts: Sequence[str]) -> str:
 
 @dataclass(slots=True)
 class _Seen:
-    """The predictions made so far, by state tag."""
+    """The predictions made so far, by state tag: outcomes, and whether each state's requisites allow its call."""
 
     graph: Graph
     verdicts: dict[str, PredictedOutcome] = field(default_factory=dict)

@@ -203,7 +203,9 @@ def _references(value: object) -> list[dict[str, object]]:
 
 
 class _Edge(NamedTuple):
-    """One requisite on a path through the graph: this chunk (or its check, for a prereq) needs the next chunk."""
+    """One step of a path through the requisite graph: a chunk (or its check, for a prereq) and the requisite by which it needs
+    the next chunk.
+    """
 
     position: int
     check: bool

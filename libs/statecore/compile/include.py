@@ -47,7 +47,7 @@ def include(draft: Draft) -> Draft:
 
 @dataclass(slots=True)
 class _Gathering:
-    """Depth-first walk over the includes of SLS files."""
+    """Depth-first walk over the includes of SLS files: collects the rendered files (``parts``) and the faults."""
 
     draft: Draft
     tree: SlsTree

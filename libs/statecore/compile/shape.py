@@ -106,7 +106,7 @@ def _of_functions(
 
 
 def _plain(item: Mapping[object, object]) -> bool:
-    """Return True if the item is one argument whose value may have any form."""
+    """Return True if the item is a map with one argument whose value the compiler does not check."""
     if len(item) != 1:
         return False
     (key,) = item

@@ -112,7 +112,7 @@ def single(low: Low, ctx: Context, loader: Loader, options: EngineOptions | None
 
 
 def _listed(graph: Graph) -> tuple[Low, ...]:
-    """Chunks in run order: ``__lowstate__`` of Salt's modules."""
+    """Return the low chunks in run order, which Salt's modules see as ``__lowstate__``."""
     return tuple(graph.chunks[node.position] for node in graph.order) or graph.chunks
 
 
@@ -167,7 +167,10 @@ class _Driver:
             self._fire(instruction.low, entry)
 
     def _begin_parallel(self, children: Children, instruction: CallState, machine: Machine) -> None:
-        """Start a state in a child process. Its run number is the number at its start."""
+        """Start a state in a child process, or call it in this process if no child can be started.
+
+        If the most parallel states already run, wait until one ends. The state's run number is the number at its start.
+        """
         if self.options.max_parallel and len(children) >= self.options.max_parallel:
             self._collect(children, children.all(), machine)
         instruction = instruction._replace(low=self._aggregated(instruction, machine))

@@ -24,7 +24,7 @@ _BLOCK = 65536
 
 @dataclass(slots=True)
 class _Child:
-    """Child process that runs one state. ``pipe`` is the reading end of its pipe."""
+    """Child process that runs one state: its instruction, its pid, and the reading end of the pipe for its result."""
 
     instruction: CallState
     pid: int
@@ -95,9 +95,10 @@ class Children:
 
 
 def _serve(pipe: int, work: Callable[[], RunningEntry]) -> None:
-    """Run ``work`` in the child, write its entry to the pipe, and end the process.
+    """Run ``work`` in the child process, write the returned entry to the pipe, and end the process.
 
-    ``os._exit`` skips exit handlers and the buffers that the child has from its parent.
+    Exit code 1, and no entry, if ``work`` fails. ``os._exit`` skips exit handlers and the buffers that the child has from
+    its parent.
     """
     code = 1
     try:

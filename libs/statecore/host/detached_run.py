@@ -20,8 +20,9 @@ _REDIRECT = 'out=$1; err=$2; shift 2; exec "$@" >"$out" 2>"$err" </dev/null'
 def run_detached(
     host: ManagedHost, argv: Sequence[str], *, env: Mapping[str, str] | None = None, timeout: float | None = None
 ) -> CommandResult:
-    """Run a program of the host and wait for its end, but not for daemons that it started. Raises HostError as
-    host.run does.
+    """Run a program of the host, wait for its end (but not for daemons that it started), and return exit code and output.
+
+    Raises HostError if the program cannot be started.
     """
     name = f"/tmp/.saltern-run-{os.urandom(8).hex()}"
     places = [f"{name}.{suffix}" for suffix in ("out", "err")]

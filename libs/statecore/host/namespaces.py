@@ -36,7 +36,10 @@ class Namespaces:
     libc: ctypes.CDLL
 
     def enter(self) -> None:
-        """Enter the namespaces and the root. Call as root, in a child process with a single thread. Raises OSError."""
+        """Enter the namespaces and the root directory of process 1. Call as root, in a child process with a single thread.
+
+        Raises OSError if the kernel refuses.
+        """
         for descriptor in self.kinds:
             if self.libc.setns(descriptor, 0) != 0:
                 raise PermissionError(

@@ -342,8 +342,8 @@ class StateSystem(Protocol):
         ...
 
     def show_usage(self, options: Mapping[str, object]) -> dict[str, dict[str, object]] | list[str]:
-        """Map of saltenv to the SLS references that the top file uses for this minion, and to the unused ones; or
-        the list of errors.
+        """Map of saltenv to its ``used`` and ``unused`` SLS references by the top file of this minion, and their counts; or the
+        list of error texts.
         """
         ...
 

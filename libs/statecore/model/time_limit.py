@@ -94,7 +94,7 @@ def computing_limit(seconds: float) -> Iterator[None]:
 
 
 class _LimitWatch:
-    """Measures the CPU time and the memory that the block of a limit has used."""
+    """Measures the CPU time and the memory that a block of users' code has used, and decides if it exceeds the limits."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds

@@ -26,7 +26,7 @@ __all__ = ["ExternalPillars", "PillarFiles", "PillarResult", "compile_pillar", "
 
 
 class PillarResult(NamedTuple):
-    """The pillar of one minion and the errors of its compilation. Files with errors contribute no data."""
+    """Result of a pillar compilation: the minion's pillar and a list of errors. Files with errors contribute no data."""
 
     data: dict[str, object]
     #: Error messages with file and line. They have no excerpts, which could contain another minion's secrets.
@@ -129,7 +129,10 @@ def _by_sls(
     asked: str | None,
     override: Mapping[str, object],
 ) -> dict[str, object]:
-    """Return the pillar of the SLS files, merged over the override. This order matters where lists are joined."""
+    """Return the pillar of the SLS files that the top file assigns, merged over the pillar given in the call (``override``).
+
+    This order matters where lists are joined.
+    """
     try:
         chosen = tree.chosen("replace", asked or "")
     except SlsError as error:

@@ -33,7 +33,7 @@ class PluginError(Exception):
 
 
 class External:
-    """The external pillars of one pillar compilation."""
+    """Runs the external pillar plugins for one pillar compilation and merges their data over the pillar."""
 
     def __init__(
         self,

@@ -27,7 +27,7 @@ class SlsSource(NamedTuple):
 
 
 class RenderContext(NamedTuple):
-    """The context of rendering one SLS file: the file, the state tree, the template variables and the options."""
+    """Data that each renderer gets for one SLS file: the file, the state tree, the template variables and the options."""
 
     source: SlsSource
     files: Files

@@ -18,7 +18,7 @@ Made = TypeVar("Made")
 
 
 class _Texts(Generic[Made]):
-    """Bounded cache of objects that are made from texts. The oldest object is removed first."""
+    """Bounded cache of objects that are made from texts (compiled templates, YAML data). The oldest object is removed first."""
 
     def __init__(self) -> None:
         self._made: dict[Hashable, tuple[int, Made]] = {}

@@ -28,7 +28,7 @@ TargetMatcher = Callable[[str, str, str], bool]
 
 
 class Malformed(NamedTuple):
-    """One error in the form of a top file, in Salt's words."""
+    """One error in the form of a top file: Salt's error message, and the path of keys to the error."""
 
     message: str
     #: Keys from the top of the file down to the error.
@@ -114,7 +114,7 @@ STRATEGIES: Mapping[str, Callable[[Tops, str], Sections]] = {
 
 
 def verify(sections: Sections) -> list[Malformed]:
-    """Return the errors in the form of the merged top files, in Salt's words."""
+    """List of the errors in the form of the merged top files; [] if the form is correct."""
     return [fault for env, targets in sections.items() for fault in _of_section(env, targets)]
 
 

@@ -213,7 +213,7 @@ class Contexts:
         )
 
     def _with_options(self, opts: Mapping[str, object]) -> Contexts:
-        """Return contexts of the same minion with ``opts`` over its options, for one run."""
+        """Return a copy of these contexts for one run, with ``opts`` merged over the minion's options."""
         grains = None if "grains" in opts else dict(self.grains)
         whole = {**self.opts, **opts}
         if isinstance(self._minion, LocalMinion):
@@ -227,9 +227,9 @@ class Contexts:
         return other
 
     def _opts_of_run(self) -> Mapping[str, object]:
-        """Return the options of a state run: the minion's, with those that its master decides.
+        """Return the options of a state run: the minion's, with those that its master decides merged over them.
 
-        Raises CommandError if the master does not answer.
+        Raises CommandError if the master does not answer, unless ``minion_pillar_cache`` is set.
         """
         if isinstance(self._minion, LocalMinion):
             return self.opts
@@ -243,7 +243,10 @@ class Contexts:
         return with_master_options(self.opts, answer)
 
     def _pillar_of_run(self, options: Mapping[str, object]) -> Mapping[str, object]:
-        """Return the pillar of a state run: compiled anew, except in a process that runs a single function (salt-call)."""
+        """Return the pillar of a state run, compiled anew.
+
+        salt-call and a minion without a master use the pillar in memory, unless the call names a pillar or an environment.
+        """
         asked = "pillarenv" in options or any(options.get(key) is not None for key in ("pillar", "saltenv"))
         if not asked and (self.opts.get("__cli") == "salt-call" or isinstance(self._minion, LocalMinion)):
             return self.pillar
@@ -411,10 +414,9 @@ _EITHERS = ("state_aggregate", "state_events")
 
 
 def with_master_options(opts: Mapping[str, object], answer: object) -> dict[str, object]:
-    """Return the minion's options with those of the master's answer to ``_master_opts`` merged over them, for a state
-    run.
+    """Return the minion's options for a state run, with the master's reply to the command ``_master_opts`` merged over them.
 
-    An answer other than a map changes nothing. Salt: salt/state.py, BaseHighState.__gen_opts
+    A reply that is not a map changes nothing. Salt: salt/state.py, BaseHighState.__gen_opts
 
     Source: docs/protocol.md#master-options
     """

@@ -201,7 +201,10 @@ class _ExternalPillars:
 def _called(
     served: LoadedModule, function: str, ctx: Context, args: list[object], kwargs: Mapping[str, object]
 ) -> object:
-    """Call a plugin's function and return a copy of its result. Raises PluginError with the plugin's file and line."""
+    """Call a plugin's function and return a copy of its result.
+
+    Raises PluginError, with the plugin's file and line, if the function is missing, fails or exceeds its time limit.
+    """
     if function not in served.functions:
         raise PluginError(f"{served.source.path} has no function {function}()")
     if wrong := unknown(served.parameters(function), kwargs):

@@ -19,7 +19,7 @@ _LOG = logging.getLogger(__name__)
 
 
 def named(*lists: object) -> list[str]:
-    """Return the names of returners in these values, each once, in order.
+    """List of the returners' names in the given values, each once, in order.
 
     Each value is a list of names, a text with names separated by commas, or anything else, which has no names.
     """

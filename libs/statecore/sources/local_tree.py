@@ -253,7 +253,7 @@ class _Walk:
         self.stamps: dict[str, tuple[int, ...] | None] = {}
 
     def listing(self) -> Listing:
-        """Return the listing of the root directory."""
+        """Walk the root directory and return the relative paths of its files, directories, empty directories and links."""
         files: set[str] = set()
         dirs: set[str] = set()
         empty: set[str] = set()

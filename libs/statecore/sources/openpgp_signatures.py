@@ -152,7 +152,7 @@ def _plain(fingerprint: str) -> str:
 
 
 def _described(signatures: Sequence[Signature]) -> str:
-    """Return the signatures of a file as one text, for error messages."""
+    """Return the status, key and signer of each signature of a file in one text, for error messages."""
     if not signatures:
         return " (there is none)"
     descriptions = [f"{each.status} by {each.fingerprint or each.key_id or 'an unknown key'}" for each in signatures]

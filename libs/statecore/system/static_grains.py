@@ -47,7 +47,10 @@ def read(file: Path) -> dict[str, object]:
 
 
 def write(file: Path, grains: Mapping[str, object]) -> None:
-    """Replace the static grains file atomically, so that a reader never sees a partial file. Raises CommandError."""
+    """Replace the static grains file atomically, so that a reader never sees a partial file.
+
+    Raises CommandError if it cannot be written.
+    """
     text = yaml.safe_dump(dict(grains), default_flow_style=False, allow_unicode=True)
     try:
         file.parent.mkdir(parents=True, exist_ok=True)

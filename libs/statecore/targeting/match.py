@@ -109,9 +109,11 @@ def matches(
 
 
 def users_matcher(matchers: Mapping[str, Callable[..., object]], tgt_type: str) -> Callable[..., bool] | None:
-    """Return the user's own matcher of a target type (``match`` in ``_matchers/TYPE_match.py``); None if there is none.
+    """Return a function that tells if a target matches this minion, by the user's own matcher of a target type (``match`` in
+    ``_matchers/TYPE_match.py``).
 
-    The matcher gets the target. It gets ``delimiter`` and ``minion_id`` too if it has these parameters.
+    None if there is no such matcher. It gets the target, and also ``delimiter`` and ``minion_id`` if it has these
+    parameters.
     """
     own = matchers.get(f"{tgt_type}_match.match")
     if own is None:

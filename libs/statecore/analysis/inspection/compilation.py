@@ -41,7 +41,7 @@ _BY_PASS: Mapping[Pass, str] = {
 
 
 class RuledFault(NamedTuple):
-    """An error of the state compiler and the name of the ``statecore check`` rule that it breaks."""
+    """An error of the state compiler, with the name of the rule (of ``statecore check``) under which it is reported."""
 
     rule: str
     fault: SlsFault

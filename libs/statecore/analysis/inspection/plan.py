@@ -23,7 +23,7 @@ from statecore.runtime.state_runs.state_system import RunParts
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A state run whose changes were predicted, but which was not started."""
+    """Result of ``plan``: the predicted outcome of each state, the ``file:line`` of each state, and the requisite graph."""
 
     predictions: tuple[Prediction, ...]
     #: State tag -> ``file:line`` of the declaration.

@@ -59,8 +59,10 @@ class _Known(TypedDict):
 
 
 def _has_changed(known: dict[str, _Known], name: str, status: Mapping[str, object], options: Mapping[str, Any]) -> bool:
-    """Return True if the status of service ``name`` differs from the last reported one, for at least the option
-    ``delay`` (seconds).
+    """Return True if a changed status of the service ``name`` must be reported now.
+
+    A change is reported when it has lasted longer than the option ``delay`` (seconds). The first status counts as a change
+    if ``emitatstartup`` is set.
     """
     delay, now = options.get("delay", 0), time.monotonic()
     last = known.get(name)

@@ -79,7 +79,7 @@ _Merge = TypeVar("_Merge", bound=Callable[..., object])
 
 
 class _Layers:
-    """The YAML files that one configuration file of the external pillar ``stack`` lists."""
+    """The YAML files that one configuration file of the external pillar ``stack`` lists; merges them over a pillar."""
 
     def __init__(self, ctx: Context, minion_id: str, pillar: Mapping[str, object], path: str) -> None:
         self._path = path

@@ -29,7 +29,7 @@ _TRIMMED = 100
 
 @dataclass(frozen=True, slots=True)
 class _Extraction:
-    """The arguments of ``archive.extracted`` after checks, and the local copy of the archive."""
+    """The checked arguments of ``archive.extracted`` (target directory, format, owner, ...) and the local copy of the archive."""
 
     name: str
     source: str
@@ -361,7 +361,7 @@ def _compared(ctx: Context, name: str, found: archives.Contents) -> tuple[bool, 
 
 
 def _owned_paths(ctx: Context, extraction: _Extraction, found: archives.Contents) -> list[Path]:
-    """List of the existing paths of the extracted members, which must have the wanted owner and group."""
+    """List of the paths that must have the wanted owner and group: those extracted members that exist."""
     if not extraction.user and not extraction.group:
         return []
     tops = (

@@ -184,7 +184,10 @@ def mod_watch(ctx: Context, name: str, sfun: str = "run", **arguments: object) -
 
 
 def _given(local: Mapping[str, object], own: tuple[str, ...]) -> dict[str, object]:
-    """Map of those arguments of a ``cmd`` state that have a value, for the execution module ``cmd``."""
+    """Map of the arguments of a ``cmd`` state to pass to the execution module ``cmd``: those that have a value.
+
+    ``own``: names of arguments that only the state uses.
+    """
     kept = {key: value for key, value in local.items() if key not in ("ctx", "name", *own)}
     return {
         key: value for key, value in kept.items() if value not in (None, False) or key in ("rstrip", "python_shell")

@@ -174,7 +174,7 @@ def mod_aggregate(ctx: Context, low: Low, chunks: Sequence[Low], running: Mappin
 
 
 def _plain(low: Low) -> dict[str, object]:
-    """Return the arguments of an ``iptables`` state in a low chunk, without the keys of the engine."""
+    """Map of the arguments of an ``iptables`` state in a low chunk, without requisites and other keys of the engine."""
     requisite = re.compile(rf"({'|'.join(_REQUISITES)})(_in|_any|_all)?")
     engine = {*_ENGINE.split(), *_CONDITIONS}
     return {

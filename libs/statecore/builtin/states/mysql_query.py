@@ -108,7 +108,7 @@ def run_file(
 
 @dataclass(frozen=True, slots=True)
 class _SavedResult:
-    """File or grain in which a ``mysql_query`` state stores the result of its statement."""
+    """The place where a ``mysql_query`` state stores the result of its statement: a file, a grain, or only the comment."""
 
     output: str | None
     grain: str | None

@@ -171,7 +171,9 @@ _NEW = {
 
 
 class _Piece:
-    """One configuration text of the network: its current and its wanted lines."""
+    """One configuration text that a ``network`` state writes (an interface, routes, or the system's): its current and wanted
+    lines.
+    """
 
     def __init__(self, kind: str, how: tuple[object, ...], old: Sequence[str], new: Sequence[str]) -> None:
         self.kind, self.how, self.old, self.new = kind, how, list(old), list(new)
@@ -235,9 +237,9 @@ def _strange(kwargs: Mapping[str, object], known: Sequence[str]) -> str | None:
 
 
 def _actions(ctx: Context, name: str, type_: str, enabled: bool, *, written: bool) -> list[str]:
-    """Return the list of actions to run for the network interface:
+    """List of the actions to run for the network interface; [] if nothing is to be done.
 
-    "up", "down", both to restart it, or "restart" for the whole networking service.
+    Actions are "up", "down", or "restart" for the whole networking service. ["down", "up"] restarts the interface.
     """
     if "range" in name:
         return ["restart"] if written else []

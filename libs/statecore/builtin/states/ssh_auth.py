@@ -26,7 +26,7 @@ _DONE: Mapping[str, tuple[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class _Key:
-    """An SSH public key, with its type, comment and options, from the name and arguments of an ``ssh_auth`` state."""
+    """A wanted SSH public key with its type, comment and options, from the arguments of an ``ssh_auth`` state."""
 
     key: str
     enc: str

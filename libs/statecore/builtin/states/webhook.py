@@ -120,7 +120,10 @@ def mod_watch(ctx: Context, name: str, sfun: str = "notified", **kwargs: Any) ->
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """One HTTP notification. ``place`` is the part of its URL that may be shown: host and port."""
+    """One HTTP notification: URL, method, body, headers and number of attempts.
+
+    ``place`` is the part of its URL that may be shown: host and port.
+    """
 
     url: str
     place: str

@@ -94,5 +94,5 @@ class SpecialAttributes:
 
 
 def _host_name(host: ManagedHost, place: Path) -> str:
-    """Return the host's own path for a path of this process."""
+    """Convert a path of this process to the managed host's own path, as text."""
     return "/" + "/".join(place.relative_to(host.root).parts)

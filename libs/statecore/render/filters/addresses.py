@@ -122,8 +122,9 @@ def ipwrap(value: object) -> object:
 
 
 def filter_by_networks(given: Mapping[object, Iterable[str]] | Iterable[str], networks: Iterable[str] | None) -> object:
-    """Jinja filter: return the addresses of a list that are in one of the networks. For a map of lists, filter each
-    list.
+    """Jinja filter: return the list of those given addresses that are in one of the networks.
+
+    Of a map of lists, return a map with each list filtered. With ``networks`` None, nothing is filtered.
     """
     if networks is None:
         return given

@@ -117,7 +117,7 @@ def _flags(ignorecase: bool, multiline: bool) -> int:
 def regex_search(
     text: str, pattern: str, ignorecase: bool = False, multiline: bool = False
 ) -> tuple[object, ...] | None:
-    """Jinja filter: return the groups of the first match of a regular expression anywhere in a text; None without a
+    """Jinja filter: return a tuple of the groups of the first match of a regular expression anywhere in a text; None without a
     match.
     """
     return _groups(re.search(pattern, text, _flags(ignorecase, multiline)))
@@ -126,7 +126,7 @@ def regex_search(
 def regex_match(
     text: str, pattern: str, ignorecase: bool = False, multiline: bool = False
 ) -> tuple[object, ...] | None:
-    """Jinja filter: return the groups of a match of a regular expression at the beginning of a text; None without a
+    """Jinja filter: return a tuple of the groups of a match of a regular expression at the beginning of a text; None without a
     match.
     """
     return _groups(re.match(pattern, text, _flags(ignorecase, multiline)))

@@ -166,8 +166,9 @@ _SENTENCES: tuple[tuple[type[Exception], str], ...] = (
 
 
 def _position(error: BaseException, name: str) -> tuple[str, int]:
-    """Return (file, line) of the innermost template in an exception's traceback. Jinja rewrites its frames to template
-    lines.
+    """Return (file, line) of the innermost template in an exception's traceback; line 0 if it names none.
+
+    Jinja rewrites its frames to template lines.
     """
     if isinstance(error, jinja2.TemplateSyntaxError):
         return error.filename or name, error.lineno

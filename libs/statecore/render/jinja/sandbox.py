@@ -46,7 +46,7 @@ class TimeLimit(Exception):
 
 @dataclass(slots=True)
 class Rendering:
-    """The state of rendering one Jinja template: variables, deadline and imported templates."""
+    """One rendering of a Jinja template in progress: its variables, its deadline and the templates that it imported."""
 
     names: Mapping[str, object]
     #: Deadline in seconds of this thread's CPU time. Waiting for commands and requests does not count.

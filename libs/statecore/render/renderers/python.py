@@ -57,6 +57,6 @@ def run(text: str, file: str, names: Mapping[str, object], seconds: float) -> ob
 
 
 def _mark(error: BaseException, file: str) -> Mark:
-    """Return the innermost position in the file that the exception's traceback contains."""
+    """Return the innermost position in ``file`` that the exception's traceback contains; line 0 if it contains none."""
     lines = [line for frame, line in traceback.walk_tb(error.__traceback__) if frame.f_code.co_filename == file]
     return Mark(file, lines[-1] if lines else 0)

@@ -126,5 +126,5 @@ def _of_id(name: object, body: object) -> Iterator[str]:
 
 
 def high_of(data: Mapping[object, object]) -> High:
-    """Return the data that a template rendered to as high data for the compiler."""
+    """Convert the map that a template rendered to into high data for the compiler: IDs become text, bodies are copied."""
     return {str(name): dict(body) if isinstance(body, Mapping) else body for name, body in data.items()}

@@ -57,7 +57,7 @@ class QueueDecision(Enum):
 
 
 def judge(others: Sequence[QueueEntry], jid: str, queue: bool | int, *, waiting: bool = False) -> QueueDecision:
-    """Decide if a new state run may start, must wait or is refused, given the minion's other state runs.
+    """Return the decision if a new state run may start, must wait or is refused, given the minion's other state runs.
 
     ``queue`` False refuses the run if there is any other run. True lets it wait for runs with an earlier JID. A number
     lets it wait if fewer than so many runs are before it (0: no limit). ``waiting``: the run already waits, so it is

@@ -125,9 +125,9 @@ class StateRuns(StateSystem):
         return self._run(run, self._compiled_high(run, dict(data), options), options)
 
     def low(self, data: Mapping[str, object], options: Mapping[str, object]) -> RunningEntry | list[str]:
-        """Run one low chunk and return its entry of the running dictionary, or the list of errors.
+        """Run one low chunk and return its entry of the running dictionary, or the list of error texts.
 
-        With ``tagged`` return {tag: entry}.
+        With the option ``tagged``, return {tag: entry} instead.
         """
         run = self._contexts.run_context(options)
         if errors := faults_of_chunk(data, self._loader, run.ctx):
@@ -163,8 +163,8 @@ class StateRuns(StateSystem):
         return compiled if isinstance(compiled, list) else list(compiled.chunks)
 
     def show_usage(self, options: Mapping[str, object]) -> dict[str, dict[str, object]] | list[str]:
-        """Map of saltenv to the SLS files that the top file assigns to this minion, and those that it does not; or the
-        list of errors.
+        """Map of saltenv to its ``used`` and ``unused`` SLS references by the top file of this minion, and their counts; or the
+        list of error texts.
         """
         run = self._contexts.run_context(options)
         try:
@@ -213,7 +213,7 @@ class StateRuns(StateSystem):
         return {env: refs for env, refs in matches.items() if refs}
 
     def _cached(self, run: RunContext, options: Mapping[str, object]) -> High | None:
-        """Return the high data of an earlier run if the option ``cache`` is set and there is one."""
+        """Return the high data of an earlier run if the option ``cache`` is set; None if it is not set or nothing is cached."""
         return _cache(run).load(_cache_name(options)) if options.get("cache") else None
 
     def _compiled_high(self, run: RunContext, high: High, options: Mapping[str, object]) -> Compiled:

@@ -142,7 +142,9 @@ def run_git(
 
 
 def _last(output: bytes) -> str:
-    """Return the error lines ("fatal:", "error:") of git's error output, else its last line."""
+    """Return the reason of a failure from git's error output: its lines "fatal:" and "error:", else its last line, without
+    passwords.
+    """
     lines = [line.strip() for line in output.decode("utf-8", "replace").splitlines() if line.strip()]
     named = [line for line in lines if line.startswith(("fatal:", "error:"))]
     if named and named[0] == _UNREACHED and (before := lines.index(_UNREACHED)):

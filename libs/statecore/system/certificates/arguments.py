@@ -51,9 +51,7 @@ _REQUEST = frozenset({*_SUBJECT, *extensions.CERTIFICATE})
 
 @dataclass(frozen=True, slots=True)
 class CertificateOrder:
-    """A desired X.509 certificate and the keys to sign it, as ``certificate`` checked and loaded them from the
-    arguments of a call.
-    """
+    """A desired X.509 certificate, the private keys to sign it, and the digest: the checked arguments of a call."""
 
     desired: desired.WantedCertificate
     #: None if another minion (ca_server) signs.
@@ -139,7 +137,7 @@ def revocation_list(
 
 def whole(argument: str, value: object, usual: int) -> int:
     """Return a number of days from the argument called ``argument``; ``usual`` if the value is None. Raises
-    InvocationError.
+    InvocationError for a value that is not a whole number.
     """
     try:
         return usual if value is None or isinstance(value, bool) else to_int(value)
@@ -148,8 +146,9 @@ def whole(argument: str, value: object, usual: int) -> int:
 
 
 def passphrase(argument: str, value: object) -> str | None:
-    """Return the password in the argument called ``argument`` as text, or None. Raises InvocationError, whose message
-    does not contain the password.
+    """Return the password in the argument called ``argument`` as text; None if the value is None.
+
+    Raises InvocationError for a value that is neither text nor number. The message does not contain the password.
     """
     if value is None or isinstance(value, str | int):
         return None if value is None else str(value)

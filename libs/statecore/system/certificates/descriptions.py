@@ -59,7 +59,7 @@ def hexadecimal(value: bytes | int) -> str:
 
 
 def certificate(found: x509.Certificate) -> dict[str, object]:
-    """Return an X.509 certificate as the map that ``x509.read_certificate`` shows."""
+    """Return an X.509 certificate as the map of ``x509.read_certificate``: serial_number, subject, not_after, extensions, ..."""
     holder = _usable(found.public_key())
     return {
         "version": found.version.value + 1,
@@ -81,7 +81,7 @@ def certificate(found: x509.Certificate) -> dict[str, object]:
 
 
 def request(found: x509.CertificateSigningRequest) -> dict[str, object]:
-    """Return a certificate signing request as the map that ``x509.read_csr`` shows."""
+    """Return a certificate signing request as the map of ``x509.read_csr``: key_size, subject, public_key_hash, extensions, ..."""
     holder = _usable(found.public_key())
     digest = x509.SubjectKeyIdentifier.from_public_key(holder).digest
     return {
@@ -94,7 +94,7 @@ def request(found: x509.CertificateSigningRequest) -> dict[str, object]:
 
 
 def revocation_list(found: x509.CertificateRevocationList) -> dict[str, object]:
-    """Return a certificate revocation list as the map that ``x509.read_crl`` shows."""
+    """Return a certificate revocation list as the map of ``x509.read_crl``: issuer, next_update, revoked_certificates, ..."""
     revoked = {
         hexadecimal(each.serial_number).replace(":", ""): {
             "revocation_date": each.revocation_date_utc.strftime(names.TIME_FORMAT),

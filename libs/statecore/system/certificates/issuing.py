@@ -136,8 +136,9 @@ def public_der(key: PublicKey) -> bytes:
 
 
 def hash_for(key: PrivateKey, digest: str) -> hashes.SHA256 | None:
-    """Return the hash with which a private key signs; None for Ed25519 and Ed448, which have their own. Raises
-    CommandError for an unknown digest.
+    """Return the hash object with which a private key signs; None for Ed25519 and Ed448, which have their own hash.
+
+    Raises CommandError for an unknown digest.
     """
     if isinstance(key, ed25519.Ed25519PrivateKey | ed448.Ed448PrivateKey):
         return None

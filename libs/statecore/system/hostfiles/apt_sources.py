@@ -254,7 +254,10 @@ def _changed(stanza: Stanza, wanted: AptSource, comments: Sequence[str]) -> Stan
 
 
 def _reduced(block: Stanza | str, gone: AptSource) -> list[Stanza | str]:
-    """Return a list with the APT stanza without the source ``gone``; an empty list if nothing of the stanza is left."""
+    """List with the stanza without the APT source ``gone``; [] if nothing of the stanza is left.
+
+    Text between stanzas, and stanzas without the source, are returned unchanged.
+    """
     if isinstance(block, str):
         return [block]
     meant = [each for each in block.sources() if each.same_place(gone) and each.architectures == gone.architectures]

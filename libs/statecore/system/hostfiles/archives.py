@@ -216,7 +216,7 @@ def _untar(path: Path, target: Path, inside: RootedPath, strip: int) -> list[str
 
 
 def _extract_member(archive: tarfile.TarFile, member: tarfile.TarInfo, inside: RootedPath) -> None:
-    """Extract one member of a tar archive below ``inside``, replacing an existing file."""
+    """Extract one member of a tar archive below the directory ``inside``, replacing an existing file."""
     place = inside / _normal(member.name)
     if member.isdir():
         place.mkdir(parents=True, exist_ok=True)
@@ -238,7 +238,10 @@ def _extract_member(archive: tarfile.TarFile, member: tarfile.TarInfo, inside: R
 
 
 def _link(place: Path, leads: str) -> None:
-    """Make a symbolic link at a confined path. Raises PermissionError if the link leads outside of the directory."""
+    """Make a symbolic link at a confined path, in place of an existing file or link.
+
+    Raises PermissionError if the link leads outside of the directory.
+    """
     # Without ``..`` behind a name, no later member can change where the link leads.
     text = _normal(leads)
     with contextlib.suppress(FileNotFoundError):

@@ -96,7 +96,10 @@ def env_value(value: object) -> str:
 
 
 def matches(entry: Mapping[str, object], cmd: object, identifier: object = None) -> bool:
-    """Return True if an entry of a cron table has this identifier; or this command, if the entry has no identifier."""
+    """Return True if an entry of a cron table has this identifier; or this command, if the entry has no identifier.
+
+    ``cmd`` and ``identifier`` are those of a wanted job.
+    """
     own = str(entry["identifier"] or NO_IDENTIFIER)
     wanted = str(identifier or NO_IDENTIFIER)
     if own == NO_IDENTIFIER:

@@ -44,11 +44,10 @@ def parse(text: str) -> list[FstabEntry]:
 
 
 def criteria(text: str, entry: FstabEntry, match_on: str | Sequence[str]) -> tuple[str, ...]:
-    """Return the names of the fields by which an entry is found in the text of fstab. Raises CommandError for an
-    unknown field.
+    """Return the names of the fields ("name", "device", ...) by which an entry is found in the text of fstab.
 
     With ``auto``, file systems without a device are identified by mount point. Others are identified by device, or by
-    device and mount point if both match an entry.
+    device and mount point if both match an entry. Raises CommandError for an unknown field.
     """
     if match_on == "auto":
         if entry.fstype in _KNOWN_BY_NAME.split():

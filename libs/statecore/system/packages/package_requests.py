@@ -183,7 +183,7 @@ def compared(before: Mapping[str, object], after: Mapping[str, object]) -> dict[
 
 
 def refusal(program: str, result: CommandResult, mend: str) -> list[str]:
-    """Return the package manager's error output as a list; [] if it succeeded.
+    """List with the package manager's error message if its program failed; [] if it succeeded.
 
     If the program was killed, the message names the signal. ``mend`` tells the user how to repair a half-finished
     installation.

@@ -201,9 +201,8 @@ def _delay(job: Job, progress: Progress, draw: Draw) -> int:
 
 
 def _gate(job: Job, now: datetime, due_at: datetime) -> tuple[str, bool]:
-    """Return (Salt's reason why a due job of the schedule is skipped, True if ``skip_function`` may run instead).
-
-    The reason is "" if the job may run.
+    """Return (Salt's reason why a due job of the schedule is skipped, "" if it may run; True if ``skip_function`` may run
+    instead).
     """
     if job.range is not None and (reason := _outside(job.range, now)):
         return reason, not job.range.invert

@@ -202,7 +202,9 @@ class _Rule:
     links: bool
 
     def matches_entry(self, place: Path, name: str) -> bool:
-        """Return True if ``file.tidied`` must remove the file or directory at ``place``; False if it no longer exists."""
+        """Return True if ``file.tidied`` must remove the file or directory at ``place``; False if it must stay or no longer
+        exists.
+        """
         try:
             found = place.lstat()
         except FileNotFoundError:

@@ -266,7 +266,10 @@ class Signing:
     verify_ssl: bool = True
 
     def check(self, ctx: Context, content: bytes | Path, saltenv: str) -> None:
-        """Raise Refused if the state requires a signature and the content has no valid one."""
+        """Check the OpenPGP signature of a managed file's content, if the state requires one.
+
+        Raises Refused if the content has no valid signature of an accepted signer.
+        """
         if not self.signature:
             return
         try:

@@ -25,7 +25,7 @@ _MARGIN = " " * 14
 
 @dataclass(frozen=True, slots=True)
 class _Patch:
-    """The text of a patch, and the command line that applies it to the file or directory."""
+    """A patch to apply: its text, the program ``patch`` with its options, and the file or directory to change."""
 
     ctx: Context
     program: str

@@ -149,7 +149,7 @@ def _known(ctx: Context, owner: Attributes) -> Outcome:
 
 
 def _nested(path: str, plan: Plan) -> Iterator[Step]:
-    """Yield the steps of one path's plan; the changes of each step are reported under this path.
+    """Yield the steps of one path's plan, changed so that their changes are reported under this path.
 
     Each step also reports the changes of the steps before it.
     """

@@ -15,7 +15,7 @@ SHORT = 7
 
 @dataclass(frozen=True, slots=True)
 class WantedCheckout:
-    """The arguments of ``git.latest`` after checks."""
+    """The checked arguments of ``git.latest``: repository, target directory, revision, branch, user, credentials and options."""
 
     name: str
     target: str
@@ -93,7 +93,9 @@ def remote_of(ctx: Context, checkout: WantedCheckout) -> Remote:
 
 
 def tracked(ctx: Context, checkout: WantedCheckout, remote_ref: Remote) -> list[str]:
-    """Set or unset the upstream of the clone's current branch, and return the list of lines for the comment."""
+    """Set or unset the upstream of the clone's current branch. Return the list of comment lines about it; [] if nothing
+    changed.
+    """
     upstream = upstream_of(ctx, checkout)
     if upstream and checkout.rev != "HEAD" and not remote_ref.upstream:
         ctx.call("git.branch", checkout.target, opts=["--unset-upstream"], user=checkout.user)

@@ -187,7 +187,9 @@ class _Clone:
     auth: dict[str, object]
 
     def remote_commit(self) -> str:
-        """Return the commit id of the wanted revision in the remote repository."""
+        """Return the commit id of the wanted revision in the remote repository. Raises CommandError if the repository has no such
+        revision.
+        """
         refs = self.ctx.call("git.remote_refs", self.url, **self.auth)
         for ref in (f"refs/heads/{self.rev}", f"refs/tags/{self.rev}^{{}}", f"refs/tags/{self.rev}"):
             if ref in refs:

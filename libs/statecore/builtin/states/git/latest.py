@@ -167,7 +167,7 @@ def _cloned(ctx: Context, checkout: WantedCheckout, remote_ref: Remote) -> Plan:
 
 
 def _settled(ctx: Context, checkout: WantedCheckout, remote_ref: Remote) -> list[str]:
-    """Check out the wanted branch and revision in a new clone, and return the list of lines for the comment."""
+    """Check out the wanted branch and revision in a new clone, and return the list of comment lines about the changes."""
     lines = []
     if checkout.branch is not None and checkout.branch not in ctx.call(
         "git.list_branches", checkout.target, user=checkout.user

@@ -24,7 +24,7 @@ from statecore.model.types import Outcome, Plan, Step
 
 @dataclass(slots=True)
 class Update:
-    """An existing Git clone, and the revision that ``git.latest`` wants it to have."""
+    """Update of an existing Git clone to the revision that ``git.latest`` wants: makes the plan and runs its steps."""
 
     ctx: Context
     checkout: WantedCheckout

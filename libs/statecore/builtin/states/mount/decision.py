@@ -24,7 +24,7 @@ _FUSE = re.compile(r"\w+#(.+)")
 
 @dataclass(frozen=True, slots=True)
 class WantedMount:
-    """The mount that ``mount.mounted`` wants: its arguments after checks."""
+    """The mount that ``mount.mounted`` wants: the checked arguments (mount point, device, type, options)."""
 
     name: str
     device: str
@@ -36,7 +36,7 @@ class WantedMount:
 
 @dataclass(frozen=True, slots=True)
 class MountStatus:
-    """The current mount at the mount point, and the current state of the wanted device."""
+    """Current situation at a mount point: its real path, the active mount, and the real path and names of the wanted device."""
 
     #: The mount point after links are resolved.
     place: str

@@ -27,7 +27,7 @@ class PipPackage:
 
 @dataclass(frozen=True, slots=True)
 class WantedPipPackages:
-    """The arguments of ``pip.installed``, under the names that ``pip.install`` takes."""
+    """The arguments of ``pip.installed`` under the names that ``pip.install`` takes, and calls of ``pip`` functions with them."""
 
     ctx: Context
     given: Mapping[str, object]
@@ -39,8 +39,9 @@ class WantedPipPackages:
         return found
 
     def install(self, packages: Sequence[PipPackage]) -> dict[str, object]:
-        """Install Python packages and return the result of ``pip.install``. An invalid argument gives the same result
-        as a failure of pip.
+        """Install Python packages and return the result of ``pip.install``, a map with retcode, stdout and stderr.
+
+        An invalid argument gives retcode 1, as a failure of pip does.
         """
         pkgs = [each.text for each in packages] or None
         try:
@@ -66,7 +67,7 @@ def package(each: object) -> PipPackage:
 
 
 def output(result: Mapping[str, object]) -> str:
-    """Return the output of pip: stdout and stderr in one text."""
+    """Return stdout and stderr of a result of ``pip.install`` in one text."""
     return f"{result['stdout']} {result['stderr']}"
 
 

@@ -53,7 +53,7 @@ class PackageVerification:
 
 @dataclass(frozen=True, slots=True)
 class Want:
-    """The arguments of ``pkg.installed`` after checks."""
+    """The checked arguments of ``pkg.installed``: the packages with their versions, and the installation options."""
 
     #: Package -> version or conditions, None for any version; with ``files`` -> URL or path of the package file.
     desired: Mapping[str, str | None]

@@ -169,7 +169,9 @@ def mod_watch(
 
 @dataclass(frozen=True, slots=True)
 class _Action:
-    """The action of a ``service`` state on ``watch``: the function of the service module, and its names in comments."""
+    """The action of a ``service`` state when a watched state changed: the function of the service module, and words for
+    comments.
+    """
 
     function: str
     verb: str

@@ -28,7 +28,7 @@ _TRUE = ("true", "yes", "on", "1")
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """The arguments of ``service.running`` or ``service.dead`` after checks."""
+    """The checked arguments of ``service.running`` or ``service.dead``: the service, and its wanted status now and at boot."""
 
     ctx: Context
     name: str

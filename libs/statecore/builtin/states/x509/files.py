@@ -45,7 +45,9 @@ FaultOfCall = (CommandError, InvocationError)
 
 
 def split(given: Mapping[str, object]) -> tuple[dict[str, object], dict[str, object]]:
-    """Return (arguments of an ``x509`` state about the file, its other arguments by their short names)."""
+    """Return two maps of an ``x509`` state's arguments: those about the file (owner, mode, ...), and the others by their short
+    names.
+    """
     ours = {name: value for name, value in given.items() if name in _TAKEN | _REFUSED}
     rest = {name: value for name, value in given.items() if name not in _TAKEN | _REFUSED | _IDLE}
     return ours, {name: value for name, value in policies.short(rest).items() if value is not None}
@@ -74,7 +76,10 @@ class ManagedFile:
 
     @classmethod
     def of(cls, ctx: Context, name: str, given: Mapping[str, Any], mode: str | None = None) -> ManagedFile:
-        """Return the file that an ``x509`` state manages. ``mode``: default mode. Raises CommandError, InvocationError."""
+        """Return the file that an ``x509`` state manages, with its current content. ``mode``: default mode.
+
+        Raises InvocationError for an unusable path or argument, CommandError.
+        """
         if refused := sorted(argument for argument in _REFUSED if given.get(argument)):
             raise InvocationError(f"not supported: {', '.join(refused)}")
         if not str(name).startswith("/"):
@@ -96,7 +101,7 @@ class ManagedFile:
         return not self.given.get("create", True) and not self.real.is_file()
 
     def plan(self, what: str, changes: Mapping[str, object], make: Callable[[], bytes], *, again: bool) -> Plan:
-        """Return a plan that writes the bytes returned by ``make`` to the file if there are changes, else corrects
+        """Return a plan that writes the bytes returned by ``make`` to the file if there are ``changes``; else one that corrects
         owner and mode.
 
         ``what``: words for the content in comments; ``again``: True if the content exists already.

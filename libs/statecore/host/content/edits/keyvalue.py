@@ -58,7 +58,9 @@ def edit(text: str, arguments: KeyValueEdit) -> Edited:
 
 
 class _Edit:
-    """Progress of ``file.keyvalue``, which reads the lines of a file in order."""
+    """Progress of ``file.keyvalue`` while it reads the lines of a file in order: lines kept, lines removed, keys still
+    missing.
+    """
 
     def __init__(self, arguments: KeyValueEdit) -> None:
         self.arguments = arguments

@@ -84,7 +84,7 @@ class Line:
         return model[: len(model) - len(model.lstrip("\t "))] + content.lstrip()
 
     def stands(self, old: list[str], start: int, model: str) -> bool:
-        """Return True if the file already has the wanted content at line number ``start``.
+        """Return True if the file's lines ``old`` have the wanted content at the index ``start``.
 
         The indentation may be that of the content or that of the line ``model``.
         """
@@ -93,7 +93,7 @@ class Line:
         return there in (str(self.content).rstrip("\r\n"), self.like(model).rstrip("\r\n"))
 
     def stands_before(self, old: list[str], number: int, model: str) -> bool:
-        """Return True if the file already has the wanted content directly before line number ``number``."""
+        """Return True if the file's lines ``old`` have the wanted content directly before the index ``number``."""
         return self.stands(old, number - max(len(str(self.content).splitlines()), 1), model)
 
     def target(self) -> str | None:
