@@ -33,7 +33,7 @@ _MOST_FILES = 5000
 
 
 class Names(TypedDict):
-    """The file ``names.json``."""
+    """The content of ``names.json``: names of commands and their options, execution functions, runners, outputters, log levels."""
 
     #: Subcommands of ``saltern``.
     commands: list[str]
@@ -97,7 +97,7 @@ _VERBS: Mapping[str, tuple[str, ...]] = {
 
 
 class CommandLine(NamedTuple):
-    """A command line up to the cursor, for completion."""
+    """A command line up to the cursor, split for completion: program, earlier words, options, and the unfinished word."""
 
     program: str
     #: Words before the cursor without options and their values.

@@ -42,7 +42,7 @@ class Part:
 
     @property
     def shown_state(self) -> str:
-        """Return the job's state on the minion as it is printed."""
+        """Return the word for the job's state on the minion, as jobs.watch prints it: "returned", "failed", "running" and so on."""
         if self.state == "returned":
             return "failed" if self.failed else "returned"
         return _SAID.get(self.state, self.state)

@@ -36,7 +36,7 @@ _STATES: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class _Change:
-    """A row of the table of salt-key's actions that change keys."""
+    """A row of the table of salt-key's actions that accept, reject or delete keys: the wheel function, and how to ask for it."""
 
     #: Wheel function.
     fun: Literal["key.accept", "key.reject", "key.delete"]

@@ -29,7 +29,10 @@ _AT_ONCE = 500
 
 
 def gen_keys(name: str, flags: argparse.Namespace, options: ClientOptions, printer: Printer) -> int:
-    """Carry out ``salt-key --gen-keys``: make a key pair and print its fingerprint. Return the exit code."""
+    """Carry out ``salt-key --gen-keys``: write a new key pair and print its fingerprint. An existing private key is kept.
+
+    Return exit code 0. Raise CommandError if a file cannot be written.
+    """
     public, _ = make_pair(flags.gen_keys_dir, name, keysize=flags.keysize, user=flags.user)
     printer.show({"return": public.fingerprint(flags.finger_hash or options.hash_type)}, "nested")
     return Exit.OK
@@ -38,7 +41,10 @@ def gen_keys(name: str, flags: argparse.Namespace, options: ClientOptions, print
 def gen_signature(
     word: str, flags: argparse.Namespace, options: ClientOptions, printer: Printer, wheel: WheelCall, confirm: Confirm
 ) -> int:
-    """Carry out ``salt-key --gen-signature``: sign the master's public key. Return the exit code."""
+    """Carry out ``salt-key --gen-signature``: write a file with the signature of the master's public key, and print True.
+
+    Return exit code 0. Raise CommandError.
+    """
     sign_master(
         flags.signature_path,
         options.master_sign_key_name,
@@ -181,7 +187,7 @@ def make_pair(directory: Path, name: str, *, keysize: int, user: str = "") -> tu
 
 
 def remove(paths: list[Path]) -> None:
-    """Remove the key files that a failed action made."""
+    """Delete the key files that a failed action wrote; a missing file is ignored."""
     for path in paths:
         path.unlink(missing_ok=True)
 
@@ -264,9 +270,9 @@ _MAX_BYTES = 64 * 1024
 
 @dataclass
 class Held:
-    """The minion keys of a ``pki_dir`` ({key state: {minion id:
+    """The content of a ``pki_dir``: its minion keys, and the other files with the reason why they are no keys.
 
-    PEM}}), and its other files with the reason why they are no keys.
+    ``keys`` is {key state: {minion id: PEM}}, ``passed`` is {file: reason}.
     """
 
     keys: dict[str, dict[str, str]] = field(default_factory=dict)

@@ -28,7 +28,7 @@ class JobPart(MinionJobState):
 
 
 def no_response(jid: str, known: MinionAnswer | None = None, part: JobPart | None = None) -> dict[str, object]:
-    """Return a load that ``salt`` prints in place of a missing return.
+    """Return the map that ``salt`` prints in place of a missing return: {return: text, out: "no_return", retcode: 1, state}.
 
     ``known``: the state of the minion's key, and its age. ``part``: state of the job on the minion, with ``now``. Salt's text
     "Minion did not return" is used only if the minion is not working on the job.
@@ -44,9 +44,9 @@ def no_response(jid: str, known: MinionAnswer | None = None, part: JobPart | Non
 
 
 def waits(jid: str, until_ms: int, known: MinionAnswer | None = None) -> dict[str, object]:
-    """Return a load that ``salt`` prints for a minion that is away and that the job waits for (``--when-back``).
+    """Return the map that ``salt --when-back`` prints for a minion that is away and that the job waits for.
 
-    It is no failure.
+    It is {return: text, out: "no_return", retcode: 0, state: "waiting"}: the minion does not count as a failure.
     """
     until = datetime.fromtimestamp(until_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     lines = [f"The job waits for this minion until {until}."]
@@ -110,7 +110,7 @@ def duration(seconds: float) -> str:
 
 
 def later(jid: str) -> str:
-    """Return the text that tells how to look up the returns of a job that is still running."""
+    """Return the text with the JID of a job that is still running, and with the command that shows its returns."""
     return f"This job's jid is: {jid}\n" + _LATER.format(jid=jid)
 
 
@@ -123,7 +123,7 @@ def started(jid: str, *, verbose: bool, show_jid: bool) -> str:
 
 
 def is_silent(load: Mapping[str, object]) -> bool:
-    """Return whether the load stands for a minion that did not return."""
+    """Return whether ``load``, an entry among the returns, was made by ``salt`` for a minion that did not return."""
     return load.get("out") == "no_return"
 
 

@@ -23,9 +23,9 @@ from saltern.kit.links.control import CONTROL_PATIENCE, ControlClient, ControlEr
 
 
 class JobLookup:
-    """Asks the master about minions that do not return.
+    """Asks the master about minions that do not return a job.
 
-    An answer is empty if this client may not ask, or if the master is too old.
+    A map in the result is empty if the master refuses the request.
     """
 
     def __init__(self, control: ControlClient) -> None:
@@ -39,7 +39,7 @@ class JobLookup:
             return {}
 
     def parts(self, jid: str) -> Mapping[str, report.JobPart]:
-        """Return the map of minion id to the state of the job there."""
+        """Return {minion id: JobPart}: the state of the job on each of its minions, and the master's time; {} for a refusal."""
         try:
             status = self._control.call("job_status", timeout=CONTROL_PATIENCE, jid=jid)
         except ControlError:

@@ -141,7 +141,10 @@ def _start(supervisor: Supervisor, missing: list[Program], *, running: bool) -> 
 
 
 def _bring_up(lab: Lab, chosen: Settings, rows: Sequence[Program], ready: Readiness) -> None:
-    """Wait for the lab's roles, accept the minions' keys, and wait for the minions. Raise LabError."""
+    """Wait until the lab's master is ready, accept the minions' keys, and wait until each minion answers test.ping.
+
+    Raise LabError if a program or a minion does not become ready in time.
+    """
     paths, seconds = lab.paths, ready.seconds
     ready.wait_for([row for row in rows if not row.minion])
     _say("the master is ready")

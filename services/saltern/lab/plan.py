@@ -50,7 +50,7 @@ _SINGLE_ROLES = ("eventpublisher", "reqserver", "publisher", "maintenance", "rea
 
 @dataclass(frozen=True)
 class Settings:
-    """The lab's settings: from the command line, the last start, or the defaults."""
+    """The settings with which a lab runs: state tree, names of minions, number of workers, and ports."""
 
     tree: Path
     minions: tuple[str, ...]
@@ -61,7 +61,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class PortUse:
-    """One port that a program of the lab will bind."""
+    """One port that a program of the lab will bind: its number, purpose, and the command-line option that changes it."""
 
     number: int
     meaning: str

@@ -67,7 +67,7 @@ _UNCACHED_MS = 300_000
 
 @dataclass
 class MaintenanceContext:
-    """The store, the options and the state that all maintenance tasks use."""
+    """The argument of every maintenance task: the role, the store, an event sender, and values kept between two rounds."""
 
     role: Role
     store: Store
@@ -92,7 +92,7 @@ Work: TypeAlias = Callable[[MaintenanceContext], None]
 
 @dataclass(frozen=True)
 class Task:
-    """A row of TASKS: a periodic task of the role maintenance."""
+    """A row of TASKS: a function that the role maintenance calls periodically, and the seconds between two calls."""
 
     #: Seconds between two runs.
     period: Callable[[MasterOptions], float]
@@ -100,7 +100,7 @@ class Task:
 
 
 def rotate_keys(context: MaintenanceContext) -> None:
-    """Replace the publication key or the minions' session keys by new ones when their time is over.
+    """Start a new epoch of the publication key after ``aes_rotation_interval``, and of the session keys after ``publish_session``.
 
     Source: docs/protocol.md#key-rotation
     """
@@ -222,7 +222,7 @@ def report_presence(context: MaintenanceContext) -> None:
 
 
 def fetch_remotes(context: MaintenanceContext) -> None:
-    """Report the Git remotes that were fetched, and start to fetch those that are due."""
+    """Take the results of ended fetches of Git remotes, log them and fire the fileserver event; start the fetches that are due."""
     log = context.role.log
     updates = context.fetches.poll(time.monotonic())
     for update in updates:
@@ -243,7 +243,10 @@ def fetch_remotes(context: MaintenanceContext) -> None:
 
 
 def report_roots_changes(context: MaintenanceContext) -> None:
-    """Fire an event with the changes in file_roots, if ``fileserver_events`` is on."""
+    """Fire Salt's fileserver event with the files that changed in file_roots, if ``fileserver_events`` is on.
+
+    An unwritable cache directory is logged as an error.
+    """
     options = context.role.options
     if not options.fileserver_events or "roots" not in options.fileserver_backend:
         return
@@ -254,7 +257,7 @@ def report_roots_changes(context: MaintenanceContext) -> None:
 
 
 def update_backends(context: MaintenanceContext) -> None:
-    """Start updates of users' fileserver backends."""
+    """Start the update of users' fileserver backends in a thread, unless one is in progress."""
     context.backends.start_round()
 
 

@@ -26,7 +26,7 @@ Draw = Callable[[int, int], int]
 
 @dataclass(frozen=True)
 class Due:
-    """A runner of the master's schedule that must be started now."""
+    """A runner that the master's schedule starts now: job name, function, arguments, and the id of the request to start it."""
 
     name: str
     fun: str

@@ -60,7 +60,7 @@ class _Board:
 
 @dataclass(frozen=True)
 class _ChildShutdown(Shutdown):
-    """The request to end a main process: also set when the parent process has ended."""
+    """The Shutdown of one of several main processes: it also asks the process to end when the parent process has ended."""
 
     parent: int
 
@@ -69,7 +69,10 @@ class _ChildShutdown(Shutdown):
 
 
 class _BoardHealth(Health):
-    """The health of a main process, written to shared memory. The parent process answers the HTTP probes."""
+    """The health of one of several main processes: writes to shared memory whether the process is ready.
+
+    The parent process reads it and answers the HTTP probes.
+    """
 
     def __init__(self, board: _Board, index: int) -> None:
         super().__init__("minion", new_metrics("minion").registry)

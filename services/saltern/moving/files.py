@@ -12,7 +12,7 @@ from saltern.kit.command.command_line import CommandError, Exit
 
 
 class Option(NamedTuple):
-    """One option of a stock master's configuration file."""
+    """One option of a stock master's configuration: name, value, and the file and line that set it."""
 
     path: Path
     line: int

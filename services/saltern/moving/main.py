@@ -77,7 +77,10 @@ def _import(argv: Sequence[str]) -> int:
 
 
 def _fates(options: Sequence[Option]) -> list[tuple[Option, Fate]]:
-    """Return each option of the stock master with its treatment. Invalid node groups get rows of their own."""
+    """Return (option, Fate) for each option of the stock master; a Fate says whether and how the option is carried over.
+
+    Invalid node groups get rows of their own.
+    """
     every = joined([{option.name: option.value} for option in options if option.name == "nodegroups"]).get("nodegroups")
     faults = group_faults(every) if isinstance(every, dict) else {}
     fates: list[tuple[Option, Fate]] = []

@@ -150,9 +150,9 @@ _MODULES: Mapping[str, tuple[frozenset[str], str]] = {
 
 
 class Fate(NamedTuple):
-    """How ``saltern import`` treats an option:
+    """The treatment of an option by ``saltern import``, with the reason, and the options of Saltern that replace it.
 
-    ``carries``, ``not needed`` or ``not supported``, with the reason and Saltern's options.
+    ``kind`` is ``carries``, ``not needed`` or ``not supported``.
     """
 
     kind: str
@@ -162,7 +162,7 @@ class Fate(NamedTuple):
 
 
 def fate_of(name: str, value: object) -> Fate:
-    """Return how ``saltern import`` treats an option of a stock master with this value."""
+    """Return the Fate of a stock master's option with this value: carried over, not needed, or not supported, with the reason."""
     if name == "keep_jobs":
         if isinstance(value, bool) or not isinstance(value, int | float):
             return Fate("not supported", f"must be a number of hours, not {value!r}")

@@ -31,10 +31,7 @@ _Loader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class _ValueLoader(_Loader):  # type: ignore[misc, valid-type]  # one of two classes, chosen above
-    """A YAML loader with Salt's changes:
-
-    0644 is the number 644, times stay texts, and a key that occurs twice in a mapping is an error.
-    """
+    """A YAML loader with Salt's changes: 0644 is the number 644, times stay texts, and a repeated key in a mapping is an error."""
 
 
 def _whole_number(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> int:

@@ -207,7 +207,7 @@ def _with_settings(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _place(path: Path, name: str) -> str:
-    """Return where a file sets an option, as ``file, line 3``, for an error message."""
+    """Return the position in the configuration that sets an option, as text such as ``file, line 3``, for an error message."""
     root = yaml.compose(path.read_bytes(), Loader=_LOADER)
     lines = [key.start_mark.line + 1 for key, _ in root.value if key.value == str(name)] if root else []
     return f"{path}, line {lines[-1]}" if lines else str(path)

@@ -15,7 +15,7 @@ _LOOK_EVERY = {False: 0.5, True: 5.0}
 
 
 class NotYet(Exception):
-    """Raised when the timeout has passed and a runner has not ended. The text is the runner's JID."""
+    """Raised when a runner has not ended within the timeout. The message and ``jid`` are the runner's JID."""
 
     def __init__(self, jid: str) -> None:
         super().__init__(jid)

@@ -22,7 +22,10 @@ TRIMMED = "VALUE_TRIMMED"
 
 @dataclass(frozen=True)
 class Show:
-    """Instruction: print a minion's return. ``load`` is the return's map with ``return``, ``retcode``, ``out`` and more."""
+    """Instruction of a JobWait to its caller: print this minion's return.
+
+    ``load`` is the return's map with ``return``, ``retcode``, ``out`` and more.
+    """
 
     minion: str
     load: Mapping[str, object]
@@ -30,16 +33,16 @@ class Show:
 
 @dataclass(frozen=True)
 class Silent:
-    """Instruction: report that a minion did not return in time."""
+    """Instruction of a JobWait to its caller: report that this minion did not return in time."""
 
     minion: str
 
 
 @dataclass(frozen=True)
 class AskReturns:
-    """Instruction: ask the master for the ``job_returns`` of these minions, and pass the answer to ``JobWait.returns``.
+    """Instruction of a JobWait to its caller: read these minions' returns from the job cache (command ``job_returns``).
 
-    ``minions`` None means all minions of the job.
+    Pass the map of minion id to return to ``JobWait.returns``. ``minions`` None means all minions of the job.
     """
 
     minions: tuple[str, ...] | None = None
@@ -47,21 +50,27 @@ class AskReturns:
 
 @dataclass(frozen=True)
 class AskProbe:
-    """Instruction: ask the master for the returns of the find_job probe, and pass the answer to ``JobWait.probe_returns``."""
+    """Instruction of a JobWait to its caller: read the returns of the find_job probe ``jid`` from the job cache.
+
+    Pass the map of minion id to return to ``JobWait.probe_returns``.
+    """
 
     jid: str
 
 
 @dataclass(frozen=True)
 class FindJob:
-    """Instruction: publish ``saltutil.find_job`` to these minions, and pass the JID of that job to ``JobWait.probed``."""
+    """Instruction of a JobWait to its caller: publish ``saltutil.find_job`` to these minions, to learn which still run the job.
+
+    Pass the JID of this probe to ``JobWait.probed``.
+    """
 
     minions: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Finish:
-    """Instruction: end the wait for the job."""
+    """Instruction of a JobWait to its caller: stop waiting for the job; every minion has returned or was reported as silent."""
 
 
 Instruction: TypeAlias = Show | Silent | AskReturns | AskProbe | FindJob | Finish
@@ -102,7 +111,10 @@ class JobWait:
         return self._patience.keys() - self._returned
 
     def event(self, tag: str, data: Mapping[str, object], now: float) -> list[Instruction]:
-        """Return the instructions that follow from an event of the bus; an event of another job gives none."""
+        """Take an event of the bus. Return what the caller must do now, as Show, Silent, AskReturns, AskProbe, FindJob or Finish.
+
+        The list is empty for an event of another job.
+        """
         job, _, minion = tag.removeprefix("salt/job/").partition("/ret/")
         if self._finished or not (job and minion) or "return" not in data:
             return []
@@ -114,9 +126,9 @@ class JobWait:
         return []
 
     def returns(self, found: Mapping[str, Mapping[str, object]], now: float) -> list[Instruction]:
-        """Return the instructions that follow from the job cache's answer ``found``, a map of minion id to return.
+        """Take ``found``, the returns in the job cache by minion id, and return the instructions (Show, FindJob, Finish ...).
 
-        At a deadline this answer decides the next state of the wait.
+        At a deadline ``found`` also decides the next state of the wait.
         """
         if self._finished:
             return []
@@ -129,7 +141,7 @@ class JobWait:
         return [*shown, *self._go_on(now)]
 
     def probe_returns(self, found: Mapping[str, Mapping[str, object]], now: float) -> list[Instruction]:
-        """Return the instructions that follow from the returns of the find_job probe (minion id: return)."""
+        """Take the returns of the find_job probe (minion id: return) and return the instructions (FindJob, AskReturns ...)."""
         for minion, answer in found.items():
             self._answered(minion, answer, now)
         return self._go_on(now)
@@ -154,7 +166,7 @@ class JobWait:
         self._probe = jid or ""
 
     def tick(self, now: float) -> list[Instruction]:
-        """Return the instructions for the time ``now``. Call at ``deadline``; an earlier call returns none."""
+        """Return the instructions (AskReturns, Finish ...) to carry out at the time ``now``; an empty list before ``deadline``."""
         if self._finished or now < self.deadline:
             return []
         if not self.pending:

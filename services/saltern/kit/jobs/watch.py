@@ -57,10 +57,10 @@ _LOOK_PATIENCE = 2.0
 
 
 class Returns(Protocol):
-    """The receiver of a job's returns, which JobWatch calls."""
+    """The interface of an object to which JobWatch passes the returns of one job as they arrive."""
 
     def add(self, minion: str, load: Mapping[str, object]) -> None:
-        """Take the return ``load`` of a minion."""
+        """Receive ``load``, the map with ``return``, ``retcode`` and more that the minion sent for the job."""
 
     def add_silent(self, minion: str, jid: str) -> None:
         """Take the id of a minion that did not return in time, and the JID of the job."""
@@ -68,7 +68,7 @@ class Returns(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Followed:
-    """A job that a JobWatch follows."""
+    """The data that JobWatch keeps for one published job: its wait, the receiver of its returns, and the pace of its reads."""
 
     wait: JobWait
     returns: Returns
@@ -146,7 +146,10 @@ class JobWatch:
             self._carry_out(one.wait, one.returns, instructions)
 
     def _look(self, one: _Followed) -> list[Instruction]:
-        """Return the instructions that follow from reading the job cache, which holds the returns that the bus lost."""
+        """Read the job cache for returns that the bus lost. Return the instructions of the job's JobWait for those found.
+
+        If the read fails while the bus works, return an empty list; without the bus raise ControlError or ControlTimeout.
+        """
         found: Mapping[str, Mapping[str, object]] = {}
         patience = _LOOK_PATIENCE if self._heard else CONTROL_PATIENCE
         try:

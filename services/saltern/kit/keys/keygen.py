@@ -111,7 +111,7 @@ class _Files:
         self.made.append(path)
 
     def create(self, path: Path, content: bytes) -> None:
-        """Write a key file, unless another process has created it in the meantime."""
+        """Write a key file and its directory, and add its path to ``made``. A file that exists already is kept."""
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if atomic_file.create(path, content, 0o600):
             self.made.append(path)

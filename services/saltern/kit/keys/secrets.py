@@ -32,7 +32,7 @@ Data = Mapping[str, bytes]
 
 
 class Metadata(TypedDict):
-    """The metadata of a Kubernetes Secret."""
+    """The field ``metadata`` of a Kubernetes Secret: name, namespace and labels."""
 
     name: str
     namespace: str
@@ -40,7 +40,7 @@ class Metadata(TypedDict):
 
 
 class Secret(TypedDict):
-    """A Kubernetes Secret in the form of the Kubernetes API."""
+    """A Kubernetes Secret as the map that the Kubernetes API takes and returns; ``data`` holds files in base64."""
 
     apiVersion: str
     kind: str

@@ -9,7 +9,7 @@ from typing import Literal, NotRequired, Protocol, TypedDict, overload
 
 
 class TargetAnswer(TypedDict):
-    """The master's answer to the operators' command ``targets``."""
+    """The master's answer to the operators' command ``targets``: the minions that a target matches, and its ids without a key."""
 
     #: Ids of the accepted minions that the target matches.
     minions: list[str]
@@ -18,7 +18,7 @@ class TargetAnswer(TypedDict):
 
 
 class PublishAnswer(TargetAnswer):
-    """The master's answer to the operators' command ``publish``."""
+    """The master's answer to the operators' command ``publish``: the job's JID and minions, or the reason why there is no job."""
 
     #: JID of the job; None if no minion matched.
     jid: str | None
@@ -31,7 +31,7 @@ class PublishAnswer(TargetAnswer):
 
 
 class RunnerAnswer(TypedDict):
-    """The master's answer to the operators' command ``runner``: the runner was started now, or by an earlier request."""
+    """The master's answer to the operators' command ``runner``: JID and tag prefix of the runner that was started."""
 
     jid: str
     #: Prefix of the runner's event tags.
@@ -39,7 +39,7 @@ class RunnerAnswer(TypedDict):
 
 
 class MinionAnswer(TypedDict):
-    """One minion in the master's answer to the operators' command ``known``."""
+    """A minion's entry in the master's answer to the operators' command ``known``: key state, and age of its last request."""
 
     #: State of the minion's key; empty if the master has no key.
     key: str
@@ -48,7 +48,7 @@ class MinionAnswer(TypedDict):
 
 
 class MinionJobState(TypedDict):
-    """The state of a job on one minion."""
+    """A minion's entry in JobStatus: the state that the job has reached on the minion, with the time of each state."""
 
     state: str
     #: Milliseconds since 1970 at which the job reached this state on the minion.
@@ -61,7 +61,10 @@ class MinionJobState(TypedDict):
 
 
 class JobStatus(TypedDict):
-    """The master's answer to the operators' command ``job_status``. Times are milliseconds since 1970 by the master's clock."""
+    """The master's answer to the operators' command ``job_status``: a job, and its state on each minion.
+
+    Times are milliseconds since 1970 by the master's clock.
+    """
 
     jid: str
     fun: str | list[str]
@@ -77,7 +80,7 @@ class JobStatus(TypedDict):
 
 
 class FoundJob(TypedDict):
-    """One job in the master's answer to the operators' command ``find_jobs``."""
+    """One job in a JobPage: its JID, load and counters."""
 
     jid: str
     load: dict[str, object]
@@ -85,7 +88,7 @@ class FoundJob(TypedDict):
 
 
 class JobPage(TypedDict):
-    """The master's answer to the operators' command ``find_jobs``."""
+    """The master's answer to the operators' command ``find_jobs``: one page of jobs, and the cursor of the next page."""
 
     jobs: list[FoundJob]
     #: Filter ``cursor`` of the next page; empty on the last page.
@@ -93,7 +96,7 @@ class JobPage(TypedDict):
 
 
 class ImportAnswer(TypedDict):
-    """The value of the wheel function ``key.import``."""
+    """The value of the wheel function ``key.import``: which minion keys were stored, were the same, were kept, or were refused."""
 
     #: Key list -> minion ids.
     stored: dict[str, list[str]]

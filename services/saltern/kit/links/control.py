@@ -174,13 +174,13 @@ def connect_control(
 
 
 def ok(value: object) -> bytes:
-    """Return the bytes of port 4507's answer that carries a value."""
+    """Return the msgpack bytes ``{"ok": value}``, with which the master answers an operator's request."""
     answer: bytes = msgpack.packb({"ok": value}, default=str)
     return answer
 
 
 def refused(name: str, message: str) -> bytes:
-    """Return the bytes of port 4507's answer that refuses the request, with the error's name and message."""
+    """Return the msgpack bytes ``{"error": {name, message}}``, with which the master refuses an operator's request."""
     answer: bytes = msgpack.packb({"error": {"name": name, "message": message}})
     return answer
 

@@ -114,7 +114,7 @@ class Keeper(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """An event that is ready, to be sent after the change that it reports has been stored."""
+    """A packed event that is not sent yet. ``kept`` returns the bytes to store in Redis, ``send`` puts it on the bus."""
 
     #: The event where somebody wants to read it later: for whoever keeps it in one step with what it tells of. Else empty.
     #: Raises what the keeper raises.
@@ -152,7 +152,10 @@ class EventSender:
         return self._send(frame)
 
     def prepare(self, tag: str, data: Mapping[str, object]) -> Prepared:
-        """Return an event that is not sent yet. The caller stores it in Redis itself, and sends it afterwards."""
+        """Pack an event without sending it, and return it as Prepared.
+
+        The caller stores ``kept()`` in the same step as the change that the event reports, then calls ``send()``.
+        """
         frame, keeper = pack(tag, data, max_bytes=self._max_bytes), self._keeper
 
         def kept() -> bytes:

@@ -49,7 +49,7 @@ OWN_ROWS: Mapping[str, Sequence[str]] = MappingProxyType(
 
 
 class Kind(Enum):
-    """What a request asks for."""
+    """The kind of a request that rights are checked for: publish a job, run a runner, call a wheel function, or query jobs."""
 
     PUBLISH = "publish"
     RUNNER = "@runner"
@@ -59,7 +59,7 @@ class Kind(Enum):
 
 
 class Call(NamedTuple):
-    """The name of a function and its arguments."""
+    """The name of an execution, runner or wheel function, and the arguments with which a request calls it."""
 
     fun: str
     args: Sequence[Any] = ()
@@ -68,7 +68,7 @@ class Call(NamedTuple):
 
 @dataclass(frozen=True)
 class Rights:
-    """The rules of one sender."""
+    """The access rules of one sender (operator, user or minion), and the name of the option that contains them."""
 
     #: Name of the option that holds them, for messages.
     option: str
@@ -81,30 +81,33 @@ class Rights:
 
 @dataclass(frozen=True)
 class Decision:
-    """The targets on which each call of a request is allowed. Calls without targets are allowed nowhere."""
+    """The result of ``decide``: for each call of a request, the targets on which it is allowed. An empty list: nowhere."""
 
     calls: Sequence[Call]
     targets: Sequence[Sequence[str]]
 
     @property
     def refused(self) -> list[str]:
-        """Functions that are allowed nowhere, each once."""
+        """Names of the functions that the sender may call on no minion, each once."""
         return self._functions(lambda targets: not targets)
 
     @property
     def everywhere(self) -> bool:
-        """Whether every call is allowed on every minion."""
+        """Whether the sender may make every call of the request on every minion."""
         return all(EVERYWHERE in targets for targets in self.targets)
 
     def refused_on(self, minions: frozenset[str], matching: Callable[[str], frozenset[str]]) -> list[str]:
-        """Return the functions that are not allowed on all of these minions, each once.
+        """Return the names of the functions that the sender may not call on all of these minions, each once.
 
         As in Salt, one target must contain them all. ``matching``: returns the minions of a compound target.
         """
         return self._functions(lambda targets: not any(_is_in(minions, target, matching) for target in targets))
 
     def reach(self, matching: Callable[[str], frozenset[str]]) -> frozenset[str]:
-        """Return the minions on which a target allows each call; only for a decision that is not ``everywhere``."""
+        """Return the ids of the minions on which all calls of the request are allowed. Call only if ``everywhere`` is False.
+
+        ``matching``: returns the minions of a compound target.
+        """
         joined = [
             frozenset().union(*(matching(target) for target in targets))
             for targets in self.targets
@@ -176,12 +179,12 @@ def rights_of_user(
 
 
 def rights_of_minion(peer: Mapping[str, object], minion_id: str) -> Rights:
-    """Return what the option ``peer`` lets a minion publish: the rows of all expressions that match its id."""
+    """Return the Rights of a minion to publish jobs, from the option ``peer``: the rules of all patterns that match its id."""
     return Rights("peer", list(_rows_of_minion(peer, minion_id)), no_circles=True)
 
 
 def runners_of_minion(peer_run: Mapping[str, object], minion_id: str) -> Rights:
-    """Return which runners the option ``peer_run`` lets a minion start. Its rules are expressions of runners."""
+    """Return the Rights of a minion to start runners, from the option ``peer_run``; each rule is an expression of runners."""
     expressions = [rule for rule in _rows_of_minion(peer_run, minion_id) if isinstance(rule, str)]
     return Rights("peer_run", [{Kind.RUNNER.value: expressions}])
 

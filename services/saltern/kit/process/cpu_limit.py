@@ -13,7 +13,7 @@ from types import FrameType
 
 
 class CpuLimit(Exception):
-    """The block took more CPU time than it may."""
+    """Raised in a block with ``cpu_limit`` that has used up its CPU time."""
 
 
 class _State:

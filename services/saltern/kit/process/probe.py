@@ -1,6 +1,6 @@
-"""The command ``saltern health``, a container's health check: asks ``/readyz`` (``--live``:
+"""The command ``saltern health``, a container's health check: asks the role on this machine whether it is ready or alive.
 
-``/healthz``) of the role on this machine.
+It reads ``/readyz``; with ``--live`` it reads ``/healthz``.
 """
 
 from __future__ import annotations

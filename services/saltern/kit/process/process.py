@@ -64,7 +64,10 @@ def catch_signals() -> Stop:
 
 @contextlib.contextmanager
 def open_probes(name: str, options: StateOptions, *, stall_after: float = 30.0) -> Iterator[tuple[Health, Metrics]]:
-    """Serve the process's health port while the block runs. Raises ConfigError if the port is taken."""
+    """Serve the process's health port while the ``with`` block runs; the block gets its (Health, Metrics).
+
+    Raises ConfigError if the port is taken.
+    """
     metrics = new_metrics(name)
     health = Health(name, metrics.registry, stall_after=stall_after)
     try:
@@ -109,7 +112,10 @@ def explain(name: str, file_name: str, config_dir: str | None, error: ConfigErro
 def role_arguments(
     name: str, argv: Sequence[str] | None = None, flags: Mapping[str, tuple[str, str]] | None = None
 ) -> SimpleNamespace:
-    """Return the parsed command line of a role; ``flags`` are its additional flags, as for ``run_role``."""
+    """Return the command line of a role as a namespace, one attribute for each option, None where it was not given.
+
+    ``flags`` are the role's additional flags, as for ``run_role``.
+    """
     words = sys.argv[1:] if argv is None else argv
     taken = _OPTIONS | {flag: option for flag, (option, _) in (flags or {}).items()}
     plain = _pairs(words, taken)

@@ -29,7 +29,7 @@ DRAIN_SECONDS = 5.0
 
 
 class FaultsOfStore(Protocol):
-    """The interface of ``masterstore.client.Faults``, for roles that must not import masterstore."""
+    """The interface of ``masterstore.client.Faults`` (malformed data in Redis), for roles that must not import masterstore."""
 
     tell: Callable[[str, str], None]
     count: Callable[[], None]
@@ -37,7 +37,7 @@ class FaultsOfStore(Protocol):
 
 @dataclass(frozen=True)
 class Role:
-    """The options, keys, probes and metrics that the loop of a master role uses."""
+    """A running master role, as its loop uses it: options, key directory, probes, metrics, log, stop flag and tracing."""
 
     name: str
     options: MasterOptions

@@ -67,7 +67,7 @@ _PATIENCE = 2.0
 
 
 def parent_of(value: object) -> str:
-    """Return a ``traceparent`` that a peer sent, "" if it is malformed."""
+    """Return ``value``, which a peer sent as ``traceparent``, if it is a well-formed one; else ""."""
     return value if isinstance(value, str) and _TRACEPARENT.fullmatch(value) else ""
 
 
@@ -159,7 +159,10 @@ class Tracing:
     def of_peer(
         self, name: str, load: Mapping[str, object], kind: str, **attributes: Attribute
     ) -> contextlib.AbstractContextManager[Span]:
-        """Measure the work for a received load as part of the trace that the load names; a load without a trace is not measured."""
+        """Return a context manager that measures its block as a span of the trace in the ``traceparent`` of ``load``.
+
+        If the load has no trace, the block gets a Span that measures nothing.
+        """
         parent = parent_of(load.get(FIELD))
         return self.span(name, parent, kind, **attributes) if parent else contextlib.nullcontext(Span(""))
 

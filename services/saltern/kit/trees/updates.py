@@ -31,7 +31,7 @@ _UNUSED = 7 * 86400.0
 
 
 class Update(NamedTuple):
-    """The result of fetching one Git remote."""
+    """The result of fetching one Git remote: its mirror, whether a branch or tag has changed, and the error, if any."""
 
     mirror: Mirror
     #: Whether a branch or tag has changed.
@@ -71,7 +71,7 @@ def _fetched(mirror: Mirror) -> Update:
 
 
 def tidy(options: MasterOptions) -> None:
-    """Remove files that were exported from Git mirrors and not used lately, and mirrors of remotes that are no longer configured.
+    """Delete mirrors of remotes that are no longer configured, and files exported from mirrors that were not used lately.
 
     Raises ConfigError.
     """

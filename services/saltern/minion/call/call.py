@@ -232,9 +232,9 @@ def _local(options: MinionOptions, procs: Jobs | None) -> Runtime:
 
 
 def _manage(cachedir: Path, area: str, request: Mapping[str, object]) -> dict[str, object]:
-    """Send a request about the schedule or the beacons (``area``) to the minion on this host and return its answer.
+    """Send a request about the schedule or the beacons (``area``) to the minion on this host.
 
-    Raise CommandError if the minion refuses or does not run.
+    Return the map that the minion answers. Raise CommandError if the minion refuses or does not run.
     """
     answer: dict[str, object] = importlib.import_module(_MINION).manage(cachedir, area, request)
     return answer

@@ -49,7 +49,10 @@ class Beacons:
         return any(name != "enabled" for name in self.whole)
 
     def manage(self, request: Mapping[str, object]) -> dict[str, object]:
-        """Return the answer to a control request about beacons, ``{"verb": ..., ...}``. Raise ValueError for an unknown verb."""
+        """Carry out a control request about beacons ({"verb": "add", "list", ...}), and return the map that answers it.
+
+        Raise ValueError for an unknown verb.
+        """
         verbs: Mapping[str, Callable[[Mapping[str, object]], dict[str, object]]] = {
             "list": self._list,
             "add": lambda request: self._put(
@@ -76,7 +79,10 @@ class Beacons:
         return {"beacons": {**pillar, **configured}}
 
     def _looked(self, request: Mapping[str, object]) -> dict[str, object]:
-        """Take events, and the names of beacons that have ended, from the beacon process. Return the list of beacons."""
+        """Send the events in the beacon process's request to the master, and disable the beacons that it names as ended.
+
+        Return {"beacons": all beacons of the minion}.
+        """
         events = request.get("events")
         if isinstance(events, list) and events:
             self._send_events(events)

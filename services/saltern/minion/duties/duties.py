@@ -119,7 +119,10 @@ class Duties:
         self._beacon_process_runs = False
 
     def answer(self, request: Mapping[str, object]) -> Mapping[str, object]:
-        """Return the answer to a control request about schedule or beacons. Raise ValueError for an unknown area or verb."""
+        """Return the answer map for a control request of a job or of salt-call: ``area`` "schedule" or "beacons", and a ``verb``.
+
+        Raise ValueError for an unknown area or verb.
+        """
         area = request.get("area")
         if area == "schedule":
             return (self._schedule or self._make_schedule()).manage(request)

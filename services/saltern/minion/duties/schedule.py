@@ -207,7 +207,7 @@ class Schedule:
     # ------------------------------------------------------------------------------------------------------------- changes
 
     def manage(self, request: Mapping[str, object]) -> dict[str, object]:
-        """Return the answer to a control request about the schedule, ``{"verb": ..., ...}``.
+        """Carry out a control request about the schedule ({"verb": "add", "list", ...}), and return the map that answers it.
 
         Raise ValueError for an unknown verb or an invalid job.
         """
@@ -302,9 +302,9 @@ class Schedule:
         return self._changed(persist=False)
 
     def _changed(self, *, persist: bool) -> dict[str, object]:
-        """Recompute the schedule after a change, save it with ``persist``, and return the answer to the request.
+        """Recompute the schedule after a change, save it with ``persist``, and return {"schedule": jobs, "unsaved": error}.
 
-        ``unsaved`` in the answer is the error of the save, or empty.
+        ``unsaved`` is empty unless the file could not be written.
         """
         self._rebuild()
         unsaved = ""

@@ -44,7 +44,7 @@ class Backend(Protocol):
         ...
 
     def prepare_job(self, runtime: Runtime, load: Mapping[str, object]) -> None:
-        """Prepare the runtime for the job ``load``. Called in the jobber's process before the job runs."""
+        """Change ``runtime`` as the job ``load`` needs it. Called in the jobber's process, before the job runs."""
         ...
 
     def send(self, load: Mapping[str, object]) -> None:

@@ -1,7 +1,7 @@
 """The control socket in ``cachedir``: jobs and salt-call use it to change the schedule and the beacons of the running minion.
 
 A request is one msgpack map ``{"area": "schedule", ...}``, and the answer is another map; ``{"error": text}`` refuses the
-request. object process that may open the socket (mode 0600) may send requests. The socket is not reachable over the network.
+request. Any process that may open the socket (mode 0600) may send requests. The socket is not reachable over the network.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ ReturnLoad = TypedDict(
 
 
 class CredentialFields(TypedDict):
-    """The fields of ``saltwire.handshake.Credentials``."""
+    """The credentials of a sign-in as a msgpack map, with the fields of ``saltwire.handshake.Credentials``, for the zygote."""
 
     aes: str
     session: str | None

@@ -202,7 +202,7 @@ class Journal:
 
 
 class JobSteps:
-    """The minion's journal as a jobber uses it, for its one job."""
+    """Writes to the minion's journal that a job was begun and ended. A jobber uses it for its one job."""
 
     def __init__(self, state: Path) -> None:
         self._directory = state / "journal"
@@ -236,7 +236,7 @@ _SLACK = 10
 
 
 class SeenJobs:
-    """The JIDs of the minion's last jobs, in memory and in a file."""
+    """The JIDs of the minion's last ended and refused jobs, in memory and in a file, so that no job runs twice."""
 
     def __init__(self, path: Path, limit: int) -> None:
         """Read the JIDs from the file ``path``. ``limit``: number of JIDs to remember.

@@ -110,7 +110,7 @@ class Outbox:
         return None
 
     def answered(self) -> None:
-        """Record that the master acknowledged the request in flight; a spooled return is removed from the spool."""
+        """Record that the master acknowledged the request in flight: its file in the spool or its queued event is removed."""
         if isinstance(self.in_flight, Path):
             self.spool.acknowledged(self.in_flight)
             self._refused.discard(self.in_flight)

@@ -170,9 +170,9 @@ class Channel:
         self._context.term()
 
     def ask(self, load: Mapping[str, object], *, raw: bool = False, once: bool = False) -> object:
-        """Send a request to the master and return the value of its answer.
+        """Send a request, a map with ``cmd``, to the master over port 4506, and return the decrypted value of the reply.
 
-        ``raw``: texts stay bytes. ``once``: do not repeat the request. Raise ChannelError.
+        ``raw``: texts stay bytes. ``once``: do not repeat the request. Raise ChannelError if no valid reply arrives.
         """
 
         def attempt(session: ClientSession) -> object:

@@ -72,7 +72,7 @@ class Failback:
 
 
 class _Probe:
-    """A ping to one master over a connection of its own, to see whether the master answers."""
+    """A ping to one master over a connection of its own. It measures for how many seconds the answer is overdue (``owed``)."""
 
     def __init__(self, context: zmq.Context[zmq.Socket[bytes]], endpoint: str, now: float) -> None:
         #: Seconds for which the answer is overdue.

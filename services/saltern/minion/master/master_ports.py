@@ -115,7 +115,7 @@ class RemoteFiles(_Master):
         return {str(path): str(target) for path, target in answer.items()} if isinstance(answer, dict) else {}
 
     def hash(self, path: str, saltenv: str = "base") -> FileHash | None:
-        """Return the digest of a file in the master's state tree; None if there is no such file."""
+        """Return the FileHash (hash type, hex digest) of a file in the master's state tree; None if there is no such file."""
         answer = self._once(("_file_hash", saltenv, path), {"cmd": "_file_hash", "path": path, "saltenv": saltenv})
         if not isinstance(answer, dict) or "hsum" not in answer:
             return None

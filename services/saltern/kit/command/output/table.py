@@ -48,7 +48,7 @@ class _Table:
         self._justify = _JUSTIFY[settings["justify"].lower()]
 
     def lines(self, data: Any) -> Iterator[str]:
-        """Yield the lines of all tables in ``data``; a list of rows below a name has that name as its title."""
+        """Yield the output of ``table`` line by line; each list of rows is titled with the name that leads to it."""
         indent = self._has["nested_indent"]
         if self._has["title"] and self._has["rows_key"]:
             yield f"{' ' * indent}{self._has['title']}{self._colors.white}{self._colors.endc}\n"
