@@ -155,7 +155,7 @@ class _ZipLoader(_OwnImport, zipimport.zipimporter):
 
     def inside(self, name: str) -> list[str] | None:
         """Return the search path of the submodules of the package in the archive; None if it is a plain module. Raise
-        ZipImportError.
+        ZipImportError if the archive does not have it.
         """
         return [f"{self.archive}/{name.rpartition('.')[2]}"] if self.is_package(name) else None
 

@@ -25,7 +25,8 @@ def available(ctx: Context) -> str | None:
 
 
 def display(ctx: Context, name: str) -> str:
-    """Return the output of ``update-alternatives --display`` for a group of alternatives.
+    """Return the output of ``update-alternatives --display`` for a group of alternatives, or its error output if the
+    group does not exist.
 
     CLI Example:
 

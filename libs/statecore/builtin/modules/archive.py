@@ -34,8 +34,8 @@ def list_(
     source_hash: str | None = None,
     use_etag: bool = False,
 ) -> object:
-    """Return the names of the files in a tar or zip archive. ``name`` is a path of the host, ``salt://`` or an http(s)
-    URL.
+    """Return the sorted names of the files in a tar or zip archive. ``name`` is a path of the host, ``salt://`` or an
+    http(s) URL.
 
     archive_format
         tar or zip; default: derived from the name

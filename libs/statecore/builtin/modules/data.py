@@ -44,7 +44,7 @@ def dump(ctx: Context, new_data: object) -> bool:
 
 
 def clear(ctx: Context) -> bool:
-    """Delete the minion's whole ``data`` store. Return True."""
+    """Delete the minion's whole ``data`` store, even if its file is damaged. Return True."""
     data_files.remove(_store_path(ctx))
     return True
 

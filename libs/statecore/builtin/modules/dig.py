@@ -61,19 +61,21 @@ def PTR(ctx: Context, host: str, nameserver: str | None = None) -> list[str]:
 
 
 def TXT(ctx: Context, host: str, nameserver: str | None = None) -> list[str]:
-    """Return the TXT records that DNS has for a name, each with its quotes."""
+    """Return the TXT records that DNS has for a name, each with its quotes; [] if there are none or dig fails."""
     return _ask(ctx, host, "TXT", nameserver)
 
 
 def NS(ctx: Context, domain: str, resolve: bool = True, nameserver: str | None = None) -> list[str]:
-    """Return the addresses of the name servers of a DNS domain, or with ``resolve=False`` their names."""
+    """Return the addresses of the name servers of a DNS domain, or with ``resolve=False`` their names; [] if there are
+    none or dig fails.
+    """
     names = _ask(ctx, domain, "NS", nameserver)
     return [address for name in names for address in A(ctx, name, nameserver)] if resolve else names
 
 
 def MX(ctx: Context, domain: str, resolve: bool = False, nameserver: str | None = None) -> list[list[str]]:
-    """Return the mail servers of a DNS domain as a list of [preference, name]. With ``resolve``, each name is replaced
-    by its first address.
+    """Return the mail servers of a DNS domain as a list of [preference, name]; [] if there are none or dig fails. With
+    ``resolve``, each name is replaced by its first address.
 
     CLI Example:
 

@@ -45,7 +45,7 @@ def hosts_append(
     ctx: Context, hostsfile: str = "/etc/hosts", ip_addr: str | None = None, entries: object = None
 ) -> str:
     """Append a line to a hosts file: an address, and those names of ``entries`` (text with commas) that the address
-    does not have yet. Return a sentence about the change.
+    does not have yet. Return a sentence with the added line, or that nothing was added.
 
     CLI Example:
 

@@ -79,7 +79,7 @@ def delete(ctx: Context, name: str, local: bool = False) -> bool:
 
 def chgid(ctx: Context, name: str, gid: int | str, non_unique: bool = False) -> bool:
     """Change the number of a group. Files of the group keep the old number. Return whether the group has the new
-    number.
+    number; False if the group does not exist.
     """
     group = info(ctx, name)
     if not group:

@@ -14,7 +14,7 @@ _DIGESTS = ("md5", "sha256", "sha512")
 
 
 def digest(ctx: Context, instr: str | bytes, checksum: str = "md5") -> str:
-    """Return the hexadecimal digest of a text. ``checksum`` is md5, sha256 or sha512.
+    """Return the hexadecimal digest of a text. ``checksum`` is md5, sha256 or sha512; raise CommandError for any other.
 
     CLI Example:
 
@@ -46,7 +46,7 @@ def sha512_digest(ctx: Context, instr: str) -> str:
 
 
 def base64_b64encode(ctx: Context, instr: str) -> str:
-    """Encode a text as base64 in one line."""
+    """Return a text encoded as base64, in one line."""
     return base64.b64encode(_bytes(instr)).decode()
 
 
@@ -56,7 +56,7 @@ def base64_b64decode(ctx: Context, instr: str) -> str:
 
 
 def base64_encodestring(ctx: Context, instr: str) -> str:
-    """Encode a text as base64 in lines of 76 characters."""
+    """Return a text encoded as base64, in lines of 76 characters."""
     return base64.encodebytes(_bytes(instr)).decode()
 
 
@@ -66,7 +66,7 @@ def base64_decodestring(ctx: Context, instr: str) -> str:
 
 
 def base64_encodefile(ctx: Context, fname: str) -> str:
-    """Encode a file of the host as base64 in lines of 76 characters."""
+    """Return the content of a file of the host encoded as base64, in lines of 76 characters."""
     return base64.encodebytes(_file(ctx, fname)).decode()
 
 

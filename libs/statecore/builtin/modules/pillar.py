@@ -96,7 +96,7 @@ def items(
 
 
 def data(ctx: Context, *args: str, **kwargs: Any) -> dict[str, object]:
-    """Compile the minion's pillar again and return it, as ``pillar.items`` does."""
+    """Compile the minion's pillar again and return it as a map; the same function as ``pillar.items``."""
     return items(ctx, *args, **{key: value for key, value in kwargs.items() if not key.startswith("__")})
 
 

@@ -146,7 +146,9 @@ def enable(ctx: Context, name: str, **kwargs: object) -> bool:
 
 
 def disable(ctx: Context, name: str, **kwargs: object) -> bool:
-    """Disable a service, so that its init script does not start at boot. Return True."""
+    """Disable a service, so that its init script does not start at boot. Return True. Raise CommandError if the links
+    of its run levels cannot be changed.
+    """
     return _update_rc(ctx, name, "disable")
 
 
@@ -179,7 +181,7 @@ def _call(ctx: Context, name: str, action: str) -> bool:
 
 def _update_rc(ctx: Context, name: str, verb: str) -> bool:
     """Run ``update-rc.d`` with the word defaults, enable or disable for a service. On a host without this program
-    change the links of its run levels directly. Return True.
+    change the links of its run levels directly. Return True. Raise CommandError if it fails.
     """
     if ctx.host.which("update-rc.d") is None:
         return verb == "defaults" or _set_links(ctx, name, on=verb == "enable")

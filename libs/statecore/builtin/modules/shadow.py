@@ -89,8 +89,8 @@ def gen_password(
 
 
 def set_password(ctx: Context, name: str, password: str) -> bool:
-    """Set a user's password, given as its hash. Return whether the user has it afterwards. Raise CommandError with the
-    message of chpasswd.
+    """Set a user's password, given as its hash. Return whether the user has it afterwards. Raise CommandError for a
+    hash with a colon or a line end, or with chpasswd's message.
     """
     if ":" in str(password) or "\n" in str(password):
         raise CommandError("a password hash holds no colon and no line end")
@@ -105,7 +105,9 @@ def del_password(ctx: Context, name: str) -> bool:
 
 
 def lock_password(ctx: Context, name: str) -> bool:
-    """Lock a user's password, so that no password matches it. Return whether it is locked."""
+    """Lock a user's password, so that no password matches it. Return whether it is locked. Raise CommandError with
+    passwd's message.
+    """
     _do(ctx, ["passwd", "-l", str(name)])
     return str(info(ctx, name)["passwd"]).startswith("!")
 
@@ -122,12 +124,16 @@ def set_date(ctx: Context, name: str, date: object) -> bool:
 
 
 def set_mindays(ctx: Context, name: str, mindays: int) -> bool:
-    """Set the number of days before a user's password may be changed again. Return whether it is set."""
+    """Set the number of days before a user's password may be changed again. Return whether it is set. Raise
+    CommandError with chage's message.
+    """
     return _age(ctx, name, "min", mindays)
 
 
 def set_maxdays(ctx: Context, name: str, maxdays: int) -> bool:
-    """Set the number of days after which a user's password must be changed. Return whether it is set."""
+    """Set the number of days after which a user's password must be changed. Return whether it is set. Raise
+    CommandError with chage's message.
+    """
     return _age(ctx, name, "max", maxdays)
 
 

@@ -69,7 +69,7 @@ def add(
     ctx: Context, name: str, user: str | None = None, conf_file: str | None = None, bin_env: str | None = None
 ) -> str:
     """Add a program or group to those that supervisord runs, with the configuration that supervisord read last. Return
-    supervisorctl's output.
+    supervisorctl's output, which contains ERROR if it failed.
     """
     return _output(ctx, ["add", _group(name)], user, conf_file, bin_env)
 
@@ -77,7 +77,9 @@ def add(
 def remove(
     ctx: Context, name: str, user: str | None = None, conf_file: str | None = None, bin_env: str | None = None
 ) -> str:
-    """Remove a stopped program or group from those that supervisord runs. Return supervisorctl's output."""
+    """Remove a stopped program or group from those that supervisord runs. Return supervisorctl's output, which contains
+    ERROR if it failed.
+    """
     return _output(ctx, ["remove", _group(name)], user, conf_file, bin_env)
 
 
@@ -99,7 +101,8 @@ def update(
     bin_env: str | None = None,
     name: str | None = None,
 ) -> str:
-    """Make supervisord read its configuration and apply it, to all groups or to one. Return supervisorctl's output.
+    """Make supervisord read its configuration and apply it, to all groups or to one. Return supervisorctl's output,
+    which contains ERROR if it failed.
 
     CLI Example:
 
@@ -167,7 +170,7 @@ def status_bool(
 def custom(
     ctx: Context, command: str, user: str | None = None, conf_file: str | None = None, bin_env: str | None = None
 ) -> str:
-    """Run any command of supervisorctl and return its output.
+    """Run any command of supervisorctl. Return supervisorctl's output, which contains ERROR if it failed.
 
     CLI Example:
 

@@ -33,7 +33,8 @@ _CONTROL = {"LC_ALL": "C", "SYSTEMD_IGNORE_CHROOT": "1"}
 
 
 def halt(ctx: Context) -> str:
-    """Halt the host. Return the output of the program ``halt``.
+    """Halt the host. Return the output of the program ``halt``. Raise CommandError if the host does not have it,
+    HostError for a mounted host whose init does not run.
 
     CLI Example:
 
@@ -43,7 +44,8 @@ def halt(ctx: Context) -> str:
 
 
 def init(ctx: Context, runlevel: int | str) -> str:
-    """Change the run level of a host with sysvinit. Return the program's output.
+    """Change the run level of a host with sysvinit. Return the output of the program ``init``. Raise InvocationError
+    for text that is not a run level.
 
     CLI Example:
 
@@ -55,12 +57,15 @@ def init(ctx: Context, runlevel: int | str) -> str:
 
 
 def poweroff(ctx: Context) -> str:
-    """Switch the host off. Return the output of the program ``poweroff``."""
+    """Switch the host off. Return the output of the program ``poweroff``. Raise CommandError if the host does not have
+    it, HostError for a mounted host whose init does not run.
+    """
     return _control(ctx, ["poweroff"])
 
 
 def reboot(ctx: Context, at_time: int | str | None = None) -> str:
-    """Reboot the host now, in ``at_time`` minutes, or at ``hh:mm``. Return the program's output.
+    """Reboot the host now, in ``at_time`` minutes, or at ``hh:mm``. Return the output of the program ``shutdown``.
+    Raise HostError for a mounted host whose init does not run.
 
     CLI Example:
 
@@ -70,7 +75,9 @@ def reboot(ctx: Context, at_time: int | str | None = None) -> str:
 
 
 def shutdown(ctx: Context, at_time: int | str | None = None) -> str:
-    """Shut the host down now, in ``at_time`` minutes, or at ``hh:mm``. Return the program's output."""
+    """Shut the host down now, in ``at_time`` minutes, or at ``hh:mm``. Return the output of the program ``shutdown``.
+    Raise HostError for a mounted host whose init does not run.
+    """
     return _control(ctx, ["shutdown", "-h", _when(at_time)])
 
 

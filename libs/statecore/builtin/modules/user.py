@@ -156,12 +156,16 @@ def chshell(ctx: Context, name: str, shell: str) -> bool:
 
 
 def chhome(ctx: Context, name: str, home: str, persist: bool = False) -> bool:
-    """Change the home of a user; with ``persist`` also move its content. Return whether the user has the new home."""
+    """Change the home of a user; with ``persist`` also move its content. Return whether the user has the new home.
+    Raise CommandError for an unknown user.
+    """
     return _attribute(ctx, name, "home", home, "-d", *(["-m"] if persist else []))
 
 
 def chgroups(ctx: Context, name: str, groups: str | Iterable[object] | None, append: bool = False) -> bool:
-    """Make a user a member of the groups ``groups``; without ``append`` also remove it from all others. Return True."""
+    """Make a user a member of the groups ``groups``; without ``append`` also remove it from all others. Return True.
+    Raise CommandError with usermod's message.
+    """
     wanted = _listed(groups)
     now = set(list_groups(ctx, name))
     if now == set(wanted) or (append and now >= set(wanted)):
@@ -170,27 +174,35 @@ def chgroups(ctx: Context, name: str, groups: str | Iterable[object] | None, app
 
 
 def chfullname(ctx: Context, name: str, fullname: str) -> bool:
-    """Change the full name of a user. Return whether the user has the new name."""
+    """Change the full name of a user. Return whether the user has the new name. Raise CommandError for an unknown user."""
     return _change_comment(ctx, name, fullname=fullname)
 
 
 def chroomnumber(ctx: Context, name: str, roomnumber: str) -> bool:
-    """Change the room number of a user. Return whether the user has the new number."""
+    """Change the room number of a user. Return whether the user has the new number. Raise CommandError for an unknown
+    user.
+    """
     return _change_comment(ctx, name, roomnumber=roomnumber)
 
 
 def chworkphone(ctx: Context, name: str, workphone: str) -> bool:
-    """Change the phone number at work of a user. Return whether the user has the new number."""
+    """Change the phone number at work of a user. Return whether the user has the new number. Raise CommandError for an
+    unknown user.
+    """
     return _change_comment(ctx, name, workphone=workphone)
 
 
 def chhomephone(ctx: Context, name: str, homephone: str) -> bool:
-    """Change the phone number at home of a user. Return whether the user has the new number."""
+    """Change the phone number at home of a user. Return whether the user has the new number. Raise CommandError for an
+    unknown user.
+    """
     return _change_comment(ctx, name, homephone=homephone)
 
 
 def chother(ctx: Context, name: str, other: str) -> bool:
-    """Change the last part of the comment of a user. Return whether the user has the new text."""
+    """Change the last part of the comment of a user. Return whether the user has the new text. Raise CommandError for
+    an unknown user.
+    """
     return _change_comment(ctx, name, other=other)
 
 

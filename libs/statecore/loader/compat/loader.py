@@ -30,17 +30,23 @@ def states(opts: object, *_: object, **__: object) -> Mapping[str, object]:
 
 
 def utils(opts: object, *_: object, **__: object) -> Mapping[str, object]:
-    """Return the map of utility functions that the running module has as ``__utils__``."""
+    """Return the utility functions that the running module has as ``__utils__``: a map of "module.function" to the
+    function.
+    """
     return SaltTable(_context(opts, "utils").tables["utils"])
 
 
 def serializers(opts: object, *_: object, **__: object) -> Mapping[str, object]:
-    """Return the map of serializer functions that the running module has as ``__serializers__``."""
+    """Return the serializer functions that the running module has as ``__serializers__``: a map of "module.function" to
+    the function.
+    """
     return SaltTable(_context(opts, "serializers").tables["serializers"])
 
 
 def executors(opts: object, *_: object, **__: object) -> Mapping[str, object]:
-    """Return the map of executor functions that the running module has as ``__executors__``."""
+    """Return the executor functions that the running module has as ``__executors__``: a map of "module.function" to the
+    function.
+    """
     return SaltTable(_context(opts, "executors").tables["executors"])
 
 

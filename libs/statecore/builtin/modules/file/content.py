@@ -42,7 +42,7 @@ def append(ctx: Context, path: str, *args: object, **kwargs: object) -> str:
 
 
 def prepend(ctx: Context, path: str, *args: object, **kwargs: object) -> str:
-    """Insert the given lines before the first line of a file. Return a sentence with the number of lines."""
+    """Insert the given lines before the first line of a file. Return the sentence ``Prepended N lines to "PATH"``."""
     lines = _lines(args, kwargs)
     real_path = ctx.host.path(path)
     old = managed_file.read(real_path, path) or b""

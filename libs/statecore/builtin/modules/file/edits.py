@@ -33,8 +33,8 @@ def line(
     quiet: bool = False,
     indent: bool = True,
 ) -> object:
-    """Ensure, insert, replace or delete one line of a file. Return the diff, or with ``show_changes=False`` True; False
-    without a change.
+    """Ensure, insert, replace or delete one line of a file. Return the diff as text, or with ``show_changes=False``
+    True; False without a change. Raise CommandError if the file does not exist.
 
     In test mode nothing is written.
 
@@ -68,8 +68,8 @@ def blockreplace(
     insert_before_match: str | None = None,
     insert_after_match: str | None = None,
 ) -> object:
-    """Replace the text between two marker lines of a file. Return the diff, or with ``show_changes=False`` whether the
-    text changed.
+    """Replace the text between two marker lines of a file. Return the diff as text, or with ``show_changes=False``
+    whether the text changed. Raise CommandError if the file does not exist.
     """
     block = Block(
         marker_start=marker_start,
@@ -127,8 +127,8 @@ def psed(
     escape_all: bool = False,
     multi: bool = False,
 ) -> None:
-    """Replace matches of a regular expression in a file, in the manner of sed. ``file.replace`` is the better
-    function.
+    """Replace matches of a regular expression in a file, in the manner of sed. Return None. Raise CommandError if the
+    file does not exist. ``file.replace`` is the better function.
 
     limit
         regular expression: only the text after its first match is kept and changed

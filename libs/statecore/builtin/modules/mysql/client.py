@@ -57,8 +57,8 @@ def need_connection(given: Mapping[str, object]) -> None:
 def run_statement(
     ctx: Context, given: Mapping[str, object], statement: str, *, secrets: Sequence[str | None] = ()
 ) -> list[Row]:
-    """Run one SQL statement on the MySQL server and return its rows as maps of column to value. Values in the statement
-    must be quoted by ``databases.mysql``.
+    """Run one SQL statement on the MySQL server and return its rows: each a sequence of texts, in which NULL is None.
+    Values in the statement must be quoted by ``databases.mysql``.
 
     ``secrets`` are values to hide in errors. Raise CommandError with the server's reason.
     """
@@ -69,8 +69,8 @@ def run_statement(
 def run_statements(
     ctx: Context, given: Mapping[str, object], text: str, *, secrets: Sequence[str | None] = ()
 ) -> list[tuple[list[str], list[Row]]]:
-    """Run SQL text on the MySQL server and return (columns, rows) of each statement that returns rows. Raise
-    CommandError with the server's message.
+    """Run SQL text on the MySQL server and return (column names, rows) of each statement that returns rows. A row is a
+    sequence of texts, in which NULL is None. Raise CommandError with the server's message.
 
     ``secrets`` are values to hide in that message.
     """

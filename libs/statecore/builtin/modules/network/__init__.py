@@ -185,7 +185,9 @@ def is_private(ctx: Context, ip_addr: str) -> bool:
 
 
 def reverse_ip(ctx: Context, ip_addr: str) -> str:
-    """Return the name of an address in the reverse DNS zone, such as "1.0.0.10.in-addr.arpa"."""
+    """Return the name of an address in the reverse DNS zone, such as "1.0.0.10.in-addr.arpa". Raise ValueError for text
+    that is not an address.
+    """
     return ipaddress.ip_address(ip_addr).reverse_pointer
 
 

@@ -72,7 +72,8 @@ def dig(ctx: Context, host: str) -> str:
 
 
 def wol(ctx: Context, mac: str, bcast: str = "255.255.255.255", destport: int = 9) -> bool:
-    """Send a wake-on-LAN packet, which wakes a machine up. Return True.
+    """Send a wake-on-LAN packet, which wakes a machine up. Return True. Raise InvocationError for an invalid hardware
+    address, CommandError if the packet cannot be sent.
 
     mac
         hardware address of the machine to wake, with or without separators

@@ -155,7 +155,7 @@ def add_repo_key(
     **kwargs: object,
 ) -> bool:
     """Store a signing key on the host as ``keydir``/``keyfile``. The key is in the file ``path`` (salt://, http:// or
-    of the host) or in ``text``. Return True.
+    of the host) or in ``text``. Return True. Raise CommandError for data that is no key.
 
     keydir
         /etc/apt/keyrings, or with ``aptkey`` /etc/apt/trusted.gpg.d, whose keys are trusted for all sources

@@ -59,7 +59,7 @@ _CACHES = ("/var/cache/dnf", "/var/cache/libdnf5", "/var/cache/yum")
 
 
 def files(ctx: Context) -> dict[str, dict[str, dict[str, str | int]]]:
-    """Return the package files in dnf's cache: a map of package to version to a map of the file's facts.
+    """Return the package files in dnf's cache: a map of package to version to a map that describes the file.
 
     The facts are "path", "size" in bytes, "creation_date_time", and "creation_date_time_t" in seconds since 1970.
     """

@@ -70,8 +70,8 @@ def get_available_extension(
     password: str | None = None,
     runas: str | None = None,
 ) -> dict[str, str] | None:
-    """Return the description of an extension that the PostgreSQL server offers, as a map of column to text. Return None
-    if the server does not offer it.
+    """Return an extension that the PostgreSQL server offers, as a map with name, default_version, installed_version and
+    comment. Return None if the server does not offer it.
     """
     return available_extensions(ctx, user, host, port, maintenance_db, password, runas).get(name)
 
@@ -86,8 +86,8 @@ def get_installed_extension(
     password: str | None = None,
     runas: str | None = None,
 ) -> dict[str, str] | None:
-    """Return the description of an extension that the PostgreSQL database has, as a map of column to text. Return None
-    if the database does not have it.
+    """Return an extension that the PostgreSQL database has, as a map with extversion, schema_name, extrelocatable and
+    more. Return None if the database does not have it.
     """
     return installed_extensions(ctx, user, host, port, maintenance_db, password, runas).get(name)
 

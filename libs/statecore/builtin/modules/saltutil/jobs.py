@@ -50,8 +50,8 @@ def signal_job(ctx: Context, jid: str, sig: int | str) -> str:
 
 
 def term_job(ctx: Context, jid: str) -> str:
-    """Send SIGTERM to a job on this minion, which asks it to end. Return a sentence about it, "" if no such job
-    runs.
+    """Send SIGTERM to a job on this minion, which asks it to end. Return a sentence that names the signal and the job,
+    "" if no such job runs.
 
     CLI Example:
 
@@ -61,8 +61,8 @@ def term_job(ctx: Context, jid: str) -> str:
 
 
 def kill_job(ctx: Context, jid: str) -> str:
-    """Send SIGKILL to a job on this minion, which ends it at once. Return a sentence about it, "" if no such job
-    runs.
+    """Send SIGKILL to a job on this minion, which ends it at once. Return a sentence that names the signal and the job,
+    "" if no such job runs.
     """
     return ctx.jobs.signal(str(jid), signal.SIGKILL)
 

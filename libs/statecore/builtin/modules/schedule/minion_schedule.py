@@ -87,8 +87,8 @@ def apply_change(ctx: Context, kwargs: Mapping[str, object], request: Mapping[st
 
 
 def with_save_warning(answer: dict[str, object], done: Mapping[str, object]) -> dict[str, object]:
-    """Return the result of a ``schedule`` function. If the minion could not save the change, the result's comment says
-    that the change is lost when the minion ends.
+    """Return ``answer``, the result map of a ``schedule`` function. If the minion could not save the change, the
+    result's comment says that the change is lost when the minion ends.
     """
     return (
         answer | {"comment": f"{answer['comment']} It is not saved: {done['unsaved']}"} if done["unsaved"] else answer

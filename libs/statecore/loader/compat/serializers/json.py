@@ -10,7 +10,7 @@ from statecore.loader.compat.utils import json as _json
 
 
 def deserialize(stream_or_string: str | bytes | IO[str], **options: object) -> object:
-    """Return the data of a JSON text, of bytes or of an open file. Raise DeserializationError."""
+    """Return the data of a JSON text, of bytes or of an open file. Raise DeserializationError if it is not JSON."""
     with reading():
         if isinstance(stream_or_string, bytes | str):
             return _json.loads(stream_or_string)
@@ -18,7 +18,9 @@ def deserialize(stream_or_string: str | bytes | IO[str], **options: object) -> o
 
 
 def serialize(obj: object, **options: object) -> object:
-    """Return data as JSON text, or write it to the open file ``fp`` and return None. Raise SerializationError."""
+    """Return data as JSON text, or write it to the open file ``fp`` and return None. Raise SerializationError for data
+    that JSON cannot hold.
+    """
     with writing():
         written: Callable[..., object] = _json.dump if "fp" in options else _json.dumps
         return written(obj, **options)

@@ -8,7 +8,7 @@ from statecore.loader.compat.serializers import reading, writing
 
 
 def deserialize(stream_or_string: object, **options: object) -> object:
-    """Return the data of msgpack bytes or of an open file. Raise DeserializationError."""
+    """Return the data of msgpack bytes or of an open file. Raise DeserializationError for invalid bytes."""
     with reading():
         settings = {"use_list": True, "raw": False, "strict_map_key": False, **options}
         if isinstance(stream_or_string, bytes):

@@ -27,7 +27,7 @@ _SerializerDumper.add_multi_representer(str, _yaml.SafeDumper.represent_str)
 
 
 def deserialize(stream_or_string: object, **options: object) -> object:
-    """Return the data of a YAML text, of bytes or of an open file. Raise DeserializationError."""
+    """Return the data of a YAML text, of bytes or of an open file. Raise DeserializationError if it is not valid YAML."""
     with reading():
         read: Callable[..., object] = _yaml.load
         return read(stream_or_string, **{"Loader": _yaml.SafeLoader, **options})

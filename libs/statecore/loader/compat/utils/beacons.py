@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 
 def list_to_dict(config: Sequence[Mapping[str, object]]) -> dict[str, object]:
-    """Merge a beacon's configuration, a list of maps, into one map. Later maps override earlier ones."""
+    """Return a beacon's configuration, which is a list of maps, merged into one map. Later maps override earlier ones."""
     return {key: value for entry in config for key, value in entry.items()}
 
 

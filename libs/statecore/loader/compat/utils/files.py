@@ -194,7 +194,7 @@ def remove(path: str) -> None:
 
 
 def rm_rf(path: str) -> None:
-    """Remove a file, a symbolic link, or a directory with everything in it. Raise OSError."""
+    """Remove a file, a symbolic link, or a directory with everything in it. Raise OSError if it cannot be removed."""
     if os.path.islink(path) or not os.path.isdir(path):
         os.remove(path)
     else:
