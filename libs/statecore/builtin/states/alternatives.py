@@ -35,7 +35,7 @@ def install(ctx: Context, name: str, link: str, path: str, priority: int) -> Pla
 
 
 def remove(ctx: Context, name: str, path: str) -> Plan:
-    """Remove the program ``path`` from the alternatives of the group ``name``."""
+    """Remove the program ``path`` from the alternatives of the group ``name``. Nothing happens if it is not one of them."""
     if not ctx.call("alternatives.check_exists", name, path):
         there = ctx.call("alternatives.show_current", name)
         return Plan.unchanged(
@@ -58,7 +58,10 @@ def remove(ctx: Context, name: str, path: str) -> Plan:
 
 
 def auto(ctx: Context, name: str) -> Plan:
-    """Set the group ``name`` to automatic mode: the alternative with the highest priority is used."""
+    """Set the group ``name`` to automatic mode: the alternative with the highest priority is used.
+
+    The state fails if the group does not exist.
+    """
     shown = ctx.call("alternatives.display", name)
     first = shown.split("\n", 1)[0]
     if first == f"{name} - auto mode":
@@ -76,7 +79,7 @@ def auto(ctx: Context, name: str) -> Plan:
 
 
 def set_(ctx: Context, name: str, path: str) -> Plan:
-    """Use the program ``path`` for the group ``name``."""
+    """Use the program ``path`` for the group ``name``. The state fails if it is not an alternative of the group."""
     now = ctx.call("alternatives.show_current", name)
     if now == path:
         return Plan.unchanged(f"Alternative for {name} already set to {path}")

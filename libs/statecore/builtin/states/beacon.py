@@ -45,12 +45,12 @@ def absent(ctx: Context, name: str, save: bool = False) -> Plan:
 
 
 def enabled(ctx: Context, name: str) -> Plan:
-    """Enable a configured beacon of the minion."""
+    """Enable a configured beacon of the minion. Nothing happens if the beacon is not configured."""
     return _switched(ctx, name, f"Enabled {name} from beacons", f"{name} not a configured beacon", on=True)
 
 
 def disabled(ctx: Context, name: str) -> Plan:
-    """Disable a configured beacon of the minion."""
+    """Disable a configured beacon of the minion. Nothing happens if the beacon is not configured."""
     return _switched(ctx, name, f"Disabled beacon {name}.", f"Job {name} is not configured.", on=False)
 
 

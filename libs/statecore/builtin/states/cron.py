@@ -135,7 +135,7 @@ def file(
 
 
 def env_present(ctx: Context, name: str, value: object = None, user: str = "root") -> Plan:
-    """Set an environment variable in a user's cron table."""
+    """Set an environment variable in a user's cron table: add it, or change its value."""
     wanted = cron_table.env_value(value)
     there = [each["value"] for each in _table(ctx, user)["env"] if each["name"] == name]
     if there and there[0] == wanted:
@@ -149,7 +149,7 @@ def env_present(ctx: Context, name: str, value: object = None, user: str = "root
 
 
 def env_absent(ctx: Context, name: str, user: str = "root") -> Plan:
-    """Remove an environment variable from a user's cron table."""
+    """Remove an environment variable from a user's cron table. Nothing happens if the table does not have it."""
     variable = str(name).strip()
     if not any(each["name"] == variable for each in _table(ctx, user)["env"]):
         return Plan.unchanged(f"Cron env {variable} {'is' if ctx.test else 'already'} absent")

@@ -13,7 +13,7 @@ _ABSENT = object()
 
 
 def exists(ctx: Context, name: str, delimiter: str = _DELIMITER) -> Plan:
-    """Fail unless the minion has the grain ``name``."""
+    """Check that the minion has the grain ``name``; the state fails if it does not. Nothing is changed."""
     if _value(ctx, _path(name, delimiter)) is _ABSENT:
         return Plan.failed("Grain does not exist")
     return Plan.unchanged("Grain exists")
@@ -116,7 +116,10 @@ def list_present(ctx: Context, name: str, value: object, delimiter: str = _DELIM
 
 
 def list_absent(ctx: Context, name: str, value: object, delimiter: str = _DELIMITER) -> Plan:
-    """Remove a value, or each of a list of values, from a grain that is a list."""
+    """Remove a value, or each of a list of values, from a grain that is a list.
+
+    Nothing happens if the grain does not exist; the state fails if it is not a list.
+    """
     path = _path(name, delimiter)
     existing = _value(ctx, path)
     if existing is _ABSENT or not existing:

@@ -75,7 +75,7 @@ def present(
 
 
 def absent(ctx: Context, name: str, local: bool = False) -> Plan:
-    """Remove a group."""
+    """Remove a group. Nothing happens if it does not exist."""
     if local:
         return Plan.failed(f"not supported: local; {_LOCAL}")
     if not ctx.call("group.info", name):

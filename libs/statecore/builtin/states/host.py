@@ -60,7 +60,10 @@ def present(ctx: Context, name: str, ip: object, comment: str = "", clean: bool 
 
 
 def absent(ctx: Context, name: str, ip: object) -> Plan:
-    """Remove a host name from an address, or from a list of addresses."""
+    """Remove a host name from an address, or from a list of addresses, in the hosts file.
+
+    Addresses without this name are left alone.
+    """
     addresses = [str(each) for each in (ip if isinstance(ip, list) else [ip])]
     there = [address for address in addresses if ctx.call("hosts.has_pair", address, name)]
     notes = [f"Host {name} ({address}) already absent" for address in addresses if address not in there]

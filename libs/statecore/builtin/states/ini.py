@@ -128,7 +128,7 @@ def sections_absent(
     separator: str = "=",
     encoding: str | None = None,
 ) -> Plan:
-    """Remove sections (a list of names) from an INI file."""
+    """Remove sections (a list of names) from an INI file. Missing sections are ignored."""
     names = [str(each) for each in sections or ()]
 
     def plan(now: Mapping[str, object]) -> tuple[list[str], dict[str, object]]:

@@ -25,7 +25,7 @@ _ENGINE = (
 
 
 def chain_present(ctx: Context, name: str, table: str = "filter", family: str = "ipv4") -> Plan:
-    """Create a chain in a table."""
+    """Create an iptables chain in a table. Nothing happens if the chain exists."""
     if ctx.call("iptables.check_chain", table, name, family):
         return Plan.unchanged(f"iptables {name} chain is already exist in {table} table for {family}")
 
@@ -40,7 +40,7 @@ def chain_present(ctx: Context, name: str, table: str = "filter", family: str = 
 
 
 def chain_absent(ctx: Context, name: str, table: str = "filter", family: str = "ipv4") -> Plan:
-    """Remove a chain and its rules from a table."""
+    """Remove an iptables chain and its rules from a table. Nothing happens if the chain does not exist."""
     if not ctx.call("iptables.check_chain", table, name, family):
         return Plan.unchanged(f"iptables {name} chain is already absent in {table} table for {family}")
 
@@ -134,7 +134,10 @@ def set_policy(
 
 
 def flush(ctx: Context, name: str, table: str = "filter", family: str = "ipv4", chain: str = "") -> Plan:
-    """Remove all rules of a chain, or without ``chain`` of all chains of the table."""
+    """Remove all rules of a chain, or without ``chain`` of all chains of the table.
+
+    The state fails if the chain does not exist.
+    """
     chains = ctx.call("iptables.get_rules", family).get(table, {})
     if chain and chain not in chains:
         return Plan.failed(f"Failed to flush iptables rules: table {table} has no chain {chain}")

@@ -9,7 +9,10 @@ from statecore.model.types import Outcome, Plan, Step
 
 
 def present(ctx: Context, name: str, persist: bool = False, mods: Sequence[str] | None = None) -> Plan:
-    """Load the kernel module ``name``, or those of the list ``mods``. ``persist``: also load them at each boot."""
+    """Load the kernel module ``name``, or those of the list ``mods``. ``persist``: also load them at each boot.
+
+    The state fails for a module that the kernel does not have.
+    """
     wanted = _wanted(name, mods)
     loaded = set(ctx.call("kmod.mod_list"))
     if persist:

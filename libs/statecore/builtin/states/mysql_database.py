@@ -60,7 +60,7 @@ def present(
 
 
 def absent(ctx: Context, name: str, **connection_args: object) -> Plan:
-    """Remove a database of MySQL."""
+    """Remove a database of MySQL. Nothing happens if it does not exist."""
     try:
         existing = ctx.call("mysql.db_exists", name, **connection_args)
     except (CommandError, InvocationError) as error:

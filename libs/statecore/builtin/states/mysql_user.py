@@ -86,7 +86,7 @@ def present(
 
 
 def absent(ctx: Context, name: str, host: str = "localhost", **connection_args: object) -> Plan:
-    """Remove an account of MySQL."""
+    """Remove the account ``name``@``host`` of MySQL. Nothing happens if it does not exist."""
     try:
         existing = ctx.call("mysql.user_exists", name, host, **connection_args)
     except (CommandError, InvocationError) as error:

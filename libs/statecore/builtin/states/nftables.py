@@ -10,7 +10,7 @@ from statecore.model.types import Outcome, Plan, Step
 
 
 def table_present(ctx: Context, name: str, family: str = "ipv4") -> Plan:
-    """Create a table of nftables in a family: ipv4, ipv6, inet, arp, bridge or netdev."""
+    """Create a table of nftables in a family (ipv4, ipv6, inet, arp, bridge or netdev), unless it exists."""
     if ctx.call("nftables.check_table", name, family=family)["result"]:
         return Plan.unchanged(f"nftables table {name} already exists in family {family}")
     return _plan(
@@ -23,7 +23,7 @@ def table_present(ctx: Context, name: str, family: str = "ipv4") -> Plan:
 
 
 def table_absent(ctx: Context, name: str, family: str = "ipv4") -> Plan:
-    """Remove a table of nftables with its chains and rules."""
+    """Remove a table of nftables with its chains and rules. Nothing happens if it does not exist."""
     if not ctx.call("nftables.check_table", name, family)["result"]:
         return Plan.unchanged(f"nftables table {name} is already absent from family {family}")
     return _plan(
@@ -44,7 +44,7 @@ def chain_present(
     priority: object = None,
     family: str = "ipv4",
 ) -> Plan:
-    """Create a chain in a table of nftables.
+    """Create a chain in a table of nftables, unless it exists.
 
     With ``table_type``, ``hook`` and ``priority`` it is a base chain, which receives packets.
     """
@@ -67,7 +67,7 @@ def chain_present(
 
 
 def chain_absent(ctx: Context, name: str, table: str = "filter", family: str = "ipv4") -> Plan:
-    """Remove a chain and its rules from a table."""
+    """Remove a chain of nftables and its rules from a table. Nothing happens if the chain does not exist."""
     if not ctx.call("nftables.check_chain", table, name, family)["result"]:
         return Plan.unchanged(f"nftables {name} chain is already absent in {table} table for {family}")
 

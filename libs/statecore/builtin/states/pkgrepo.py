@@ -114,7 +114,10 @@ def absent(
     keyid_ppa: bool | None = None,
     refresh: bool = True,
 ) -> Plan:
-    """Remove a package repository. APT: the whole line; the components that it names are removed."""
+    """Remove a package repository. Nothing happens if it is not configured.
+
+    For APT, ``name`` is the whole line of the source; the components that the line names are removed.
+    """
     for argument, value in (("ppa", ppa), ("ppa_auth", ppa_auth), ("copr", copr)):
         if value:
             return Plan.failed(f"not supported: {argument}; name the repository as it is written in its file")

@@ -92,7 +92,7 @@ def absent(
     db_port: object = None,
     db_user: str | None = None,
 ) -> Plan:
-    """Remove a database of PostgreSQL. Its connections are closed."""
+    """Remove a database of PostgreSQL, and close its connections. Nothing happens if it does not exist."""
     to = roles.connection(user, maintenance_db, db_password, db_host, db_port, db_user)
     try:
         existing = ctx.call("postgres.db_exists", name, **to)

@@ -64,6 +64,6 @@ def absent(
     db_port: object = None,
     db_user: str | None = None,
 ) -> Plan:
-    """Remove a PostgreSQL role without login."""
+    """Remove a PostgreSQL role without login. Nothing happens if it does not exist."""
     to = roles.connection(user, maintenance_db, db_password, db_host, db_port, db_user)
     return roles.absent(ctx, "group", name, to)

@@ -23,7 +23,7 @@ def present(
     db_port: object = None,
     db_user: str | None = None,
 ) -> Plan:
-    """Install a procedural language in the database ``maintenance_db``."""
+    """Install a procedural language in the database ``maintenance_db``, unless it is installed."""
     to = {"runas": user, "host": db_host, "user": db_user, "port": db_port, "password": db_password}
     try:
         existing = ctx.call("postgres.language_exists", name, maintenance_db, **to)

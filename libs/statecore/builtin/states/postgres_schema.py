@@ -24,7 +24,7 @@ def present(
     db_host: str | None = None,
     db_port: object = None,
 ) -> Plan:
-    """Create a schema in a PostgreSQL database. ``owner``: owner of a new schema."""
+    """Create a schema in a PostgreSQL database. An existing schema is not changed. ``owner``: owner of a new schema."""
     to = {"user": user, "db_user": db_user, "db_password": db_password, "db_host": db_host, "db_port": db_port}
     try:
         existing = ctx.call("postgres.schema_exists", dbname, name, **to)

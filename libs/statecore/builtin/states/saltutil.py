@@ -17,7 +17,7 @@ _NOTHING = "No updates to sync"
 
 
 def sync_all(ctx: Context, name: str, **kwargs: object) -> Plan:
-    """Fetch users' modules of all kinds from the state tree."""
+    """Copy users' modules of all kinds from the state tree to the minion."""
     return _plan(ctx, "all", {**kwargs}, ("clean_pillar_cache", *_ARGUMENTS))
 
 
@@ -47,7 +47,7 @@ def sync_executors(ctx: Context, name: str, **kwargs: object) -> Plan:
 
 
 def sync_log_handlers(ctx: Context, name: str, **kwargs: object) -> Plan:
-    """Fetch modules from ``salt://_log_handlers``."""
+    """Copy users' modules from ``salt://_log_handlers`` of the state tree to the minion."""
     return _plan(ctx, "log_handlers", kwargs, _ARGUMENTS)
 
 

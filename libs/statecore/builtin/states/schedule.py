@@ -145,12 +145,18 @@ def absent(ctx: Context, name: str, persist: bool = True, offline: bool = False)
 
 
 def enabled(ctx: Context, name: str, persist: bool = True) -> Plan:
-    """Enable a job of the minion's schedule."""
+    """Enable a job of the minion's schedule. Nothing happens if it has no such job.
+
+    ``persist: False``: only until the minion restarts.
+    """
     return _switched(ctx, name, persist, on=True)
 
 
 def disabled(ctx: Context, name: str, persist: bool = True, offline: bool = False) -> Plan:
-    """Disable a job of the minion's schedule."""
+    """Disable a job of the minion's schedule. Nothing happens if it has no such job.
+
+    ``persist: False``: only until the minion restarts.
+    """
     if offline:
         return Plan.failed("not supported: offline; use schedule.present with enabled: False and offline: True")
     return _switched(ctx, name, persist, on=False)

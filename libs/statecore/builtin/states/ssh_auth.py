@@ -91,7 +91,7 @@ def absent(
     config: str = _CONFIG,
     fingerprint_hash_type: str | None = None,
 ) -> Plan:
-    """Remove an SSH public key from a user's authorized keys. Arguments as in ``ssh_auth.present``."""
+    """Remove an SSH public key from a user's authorized keys, if it is there. Arguments as in ``ssh_auth.present``."""
     try:
         if source:
             return _absent_file(ctx, name, user, source, config, fingerprint_hash_type)

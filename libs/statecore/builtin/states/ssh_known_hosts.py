@@ -78,7 +78,7 @@ def present(
 
 
 def absent(ctx: Context, name: str, user: str | None = None, config: str | None = None) -> Plan:
-    """Remove an SSH server's public keys from known_hosts."""
+    """Remove an SSH server's public keys from known_hosts. Nothing happens if there are none."""
     place = config or (".ssh/known_hosts" if user else "/etc/ssh/ssh_known_hosts")
     if not user and not place.startswith("/"):
         return Plan.failed(_NO_FILE)

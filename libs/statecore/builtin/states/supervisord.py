@@ -85,7 +85,7 @@ def running(
 def dead(
     ctx: Context, name: str, user: str | None = None, conf_file: str | None = None, bin_env: str | None = None
 ) -> Plan:
-    """Stop a program of supervisord, or all programs of a group."""
+    """Stop a program of supervisord, or all programs of a group. Nothing happens if it does not exist or is stopped."""
     supervisor = _Supervisor(
         ctx, name.removesuffix("*") if name.endswith(":*") else name, _where(user, conf_file, bin_env)
     )

@@ -38,7 +38,7 @@ def succeed_without_changes(ctx: Context, name: str, comment: str = "Success!", 
 
 
 def fail_without_changes(ctx: Context, name: str, comment: str = "Failure!", **kwargs: object) -> Plan:
-    """Fail the state without changes, with ``comment``; also in test mode."""
+    """Fail the state without changes, with ``comment``. It fails in test mode too."""
     return Plan.failed("If we weren't testing, this would be a failure!" if ctx.test else comment)
 
 

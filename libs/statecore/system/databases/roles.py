@@ -121,7 +121,7 @@ def present(
 
 
 def absent(ctx: Context, kind: str, name: str, to: Mapping[str, object]) -> Plan:
-    """Return the plan of a state that removes a PostgreSQL role (``kind`` is user or group)."""
+    """Return the plan of a state that removes a PostgreSQL role (``kind``: user or group); no step if it does not exist."""
     title = f"{kind.capitalize()} {name}"
     try:
         there = ctx.call("postgres.user_exists", name, **to)

@@ -27,7 +27,7 @@ _KINDS = {
 
 
 def absent(ctx: Context, name: str) -> Plan:
-    """Remove a file, link or directory with all its content."""
+    """Remove a file, link or directory with all its content. Nothing happens if it does not exist."""
     try:
         place = local_path(ctx, name, follow=False)
     except (Refused, HostError) as error:
@@ -47,7 +47,7 @@ def absent(ctx: Context, name: str) -> Plan:
 
 
 def exists(ctx: Context, name: str) -> Plan:
-    """Fail unless the path exists."""
+    """Check that the path exists; the state fails if it does not. Nothing is changed."""
     try:
         there = local_path(ctx, name).exists()
     except (Refused, HostError) as error:
@@ -56,7 +56,7 @@ def exists(ctx: Context, name: str) -> Plan:
 
 
 def missing(ctx: Context, name: str) -> Plan:
-    """Fail if the path exists."""
+    """Check that the path does not exist; the state fails if it does. Nothing is changed."""
     try:
         there = local_path(ctx, name).exists()
     except (Refused, HostError) as error:

@@ -189,7 +189,7 @@ def unmounted(
 
 
 def swap(ctx: Context, name: str, persist: bool = True, config: str = "/etc/fstab") -> Plan:
-    """Activate swap on a device or file. ``persist``: also add an entry to fstab (``config``)."""
+    """Activate swap on a device or file if it is not active. ``persist``: also add an entry to fstab (``config``)."""
     place = ctx.host.path(name)
     # /proc/swaps shows a device by its path after links are resolved.
     own = name if place == ctx.host.path(name, follow=False) else f"/{place.relative_to(ctx.host.root)}"
@@ -226,7 +226,10 @@ def swap(ctx: Context, name: str, persist: bool = True, config: str = "/etc/fsta
 
 
 def mod_watch(ctx: Context, name: str, sfun: str = "", user: str | None = None, **arguments: object) -> Plan:
-    """Remount a ``mount.mounted`` file system, because a watched state changed."""
+    """Remount the file system of a ``mount.mounted`` state, because a watched state changed.
+
+    Other ``mount`` states do not react to ``watch``.
+    """
     if sfun != "mounted":
         return Plan.unchanged(f"Watch not supported in {sfun} at this time")
     device, fstype = (str(arguments[key]) for key in ("device", "fstype"))

@@ -129,7 +129,7 @@ def removed(
     cwd: str | None = None,
     use_vt: bool = False,
 ) -> Plan:
-    """Uninstall a Python package with pip."""
+    """Uninstall a Python package with pip. Nothing happens if it is not installed."""
     if use_vt:
         return Plan.failed(f"not supported: use_vt; {_UNSUPPORTED['use_vt']}")
     where = {"bin_env": bin_env, "user": user, "cwd": cwd}
@@ -162,7 +162,7 @@ def uptodate(
     cwd: str | None = None,
     use_vt: bool = False,
 ) -> Plan:
-    """Upgrade all Python packages to the newest version. ``name`` is not used."""
+    """Upgrade all installed Python packages to the newest version with pip. ``name`` is not used."""
     if use_vt:
         return Plan.failed(f"not supported: use_vt; {_UNSUPPORTED['use_vt']}")
     where = {"bin_env": bin_env, "user": user, "cwd": cwd}

@@ -10,7 +10,9 @@ from statecore.model.types import Outcome, Plan, Step
 
 
 def plan(request: WantedPipPackages) -> Plan:
-    """Return the plan of ``pip.installed`` for requirements files and editable packages."""
+    """Return the plan of ``pip.installed`` for requirements files and editable packages; a plan without steps if all are
+    installed.
+    """
     requirements, editable = request.given["requirements"], request.given["editable"]
     try:
         if (not requirements or _requirements_met(request)) and (not editable or _editable_installed(request)):

@@ -213,7 +213,7 @@ def removed(
     normalize: bool = True,
     ignore_epoch: bool | None = None,
 ) -> Plan:
-    """Remove packages, but keep their configuration files."""
+    """Remove packages, but keep their configuration files. Packages that are not installed are ignored."""
     try:
         wanted = selection.desired_packages(ctx, name, version, pkgs, normalize=normalize)
     except (ValueError, CommandError) as error:
@@ -233,7 +233,10 @@ def purged(
     normalize: bool = True,
     ignore_epoch: bool | None = None,
 ) -> Plan:
-    """Remove packages and their configuration files."""
+    """Remove packages and their configuration files, also those files that an earlier removal left.
+
+    Packages that are neither installed nor partly removed are ignored.
+    """
     try:
         wanted = selection.desired_packages(ctx, name, version, pkgs, normalize=normalize)
     except (ValueError, CommandError) as error:

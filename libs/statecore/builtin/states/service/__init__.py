@@ -96,7 +96,7 @@ def dead(
 
 
 def enabled(ctx: Context, name: str, unmask: bool = False, unmask_runtime: bool = False) -> Plan:
-    """Start a service at boot. It is neither started nor stopped now."""
+    """Start a service at boot. It is neither started nor stopped now. The state fails if the service does not exist."""
     if not ctx.call("service.available", name):
         step = Step(f"enable {name}", lambda: Outcome(absent(name), ok=False))
         return Plan.change(absent_would(name, "enabled"), [step])

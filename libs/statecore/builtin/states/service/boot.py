@@ -32,7 +32,7 @@ _FAILED: Mapping[tuple[bool, bool | None], str] = {
 
 
 def toggle_plan(ctx: Context, name: str, given: Mapping[str, object], *, wanted: bool) -> Plan:
-    """Return a plan that enables or disables a service at boot."""
+    """Return a plan that enables (``wanted``) or disables a service at boot; a plan without steps if it already is so."""
     word = "enabled" if wanted else "disabled"
     if bool(ctx.call("service.enabled", name)) is wanted:
         return Plan.unchanged(f"Service {name} is already {word}, {_STANDS[None]}")
@@ -62,7 +62,7 @@ def toggle(ctx: Context, name: str, given: Mapping[str, object], *, runs: bool |
 
 
 def masking(ctx: Context, name: str, *, runtime: bool, wanted: bool) -> Plan:
-    """Return a plan that masks or unmasks a service."""
+    """Return a plan that masks (``wanted``) or unmasks a service. It fails on a host without systemd."""
     if not by_systemd(ctx):
         return Plan.failed("Service masking not available on this minion")
     kind = "runtime masked" if runtime else "masked"

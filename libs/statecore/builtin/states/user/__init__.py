@@ -152,7 +152,10 @@ def present(
 
 
 def absent(ctx: Context, name: str, purge: bool = False, force: bool = False, local: bool = False) -> Plan:
-    """Remove a user. ``purge``: also remove the home directory; ``force``: remove the user even if logged in."""
+    """Remove a user. Nothing happens if the user does not exist.
+
+    ``purge``: also remove the home directory; ``force``: remove the user even if logged in.
+    """
     if local:
         return Plan.failed(f"not supported: local; {_UNSUPPORTED['local']}")
     if not ctx.call("user.info", name):
