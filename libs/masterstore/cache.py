@@ -87,7 +87,7 @@ class Cache:
         self._client.call("delete", keys.pillar_cache(minion))
 
     def mine_set(self, minion: str, data: Mapping[str, object]) -> None:
-        """Store values of a minion's mine, given as {function: value}."""
+        """Store values of a minion's mine, given as {function: value}. Other functions keep their values."""
         with self._client.calling() as server:
             pipe = server.pipeline(transaction=True)
             for fun, value in data.items():

@@ -73,7 +73,7 @@ class CachedHash(Generic[Value]):
         self._changed([minion, _SPARE])
 
     def some(self, minions: Sequence[str]) -> dict[str, bytes]:
-        """Return {minion id: data} of the given minions, read from Redis."""
+        """Return {minion id: data} of the given minions that have data, read from Redis."""
         if not minions:
             return {}
         found = self._client.call("hmget", self._name, list(minions))

@@ -43,7 +43,7 @@ _JID = re.compile(r"\d{20}(_\d+)?")
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A fault that ``saltern store check`` found in one Redis key."""
+    """A fault that ``saltern store check`` found in one Redis key: key, reason, and the function that repairs it, if any."""
 
     key: str
     why: str

@@ -63,7 +63,7 @@ class Client:
 
     @contextlib.contextmanager
     def calling(self) -> Iterator[redis.Redis]:
-        """Yield redis-py's client for the block, and turn redis-py's errors into StoreUnavailable and StoreError."""
+        """Yield redis-py's client for the ``with`` block. Errors of redis-py in the block become StoreUnavailable or StoreError."""
         try:
             yield self.redis
         except (redis.ConnectionError, redis.TimeoutError, OSError) as error:

@@ -8,11 +8,11 @@ class StoreError(Exception):
 
 
 class StoreUnavailable(StoreError):
-    """Redis does not answer or cannot write. The operation may be repeated; no part of it was done."""
+    """Raised when Redis does not answer or cannot write. The operation may be repeated; no part of it was done."""
 
 
 class StoreCorrupt(StoreError):
-    """A Redis key contains data that this version of the program did not write. ``key`` names it."""
+    """Raised when a Redis key contains data that this version of the program did not write. ``key`` names it."""
 
     def __init__(self, key: str, why: str) -> None:
         super().__init__(f"the key {key} in Redis cannot be read: {why}")
@@ -21,4 +21,4 @@ class StoreCorrupt(StoreError):
 
 
 class JidTaken(StoreError):
-    """A job cannot be published: another job already has its JID."""
+    """Raised when a job cannot be published because another job already has its JID."""

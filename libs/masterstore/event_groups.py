@@ -226,7 +226,7 @@ class EventGroups:
         self._client.call("zadd", keys.event_readers(group), {consumer: 0})
 
     def bury(self, group: str, event: KeptEvent, why: str, tries: int) -> None:
-        """Move an event that the group could not handle to the group's list of dead events."""
+        """Move an event that the group could not handle to its list of dead events, with the reason and the number of attempts."""
         arguments: list[str | bytes | int] = [group, event.id, event.frame, event.number, why, tries, DEAD_KEPT]
         with self._client.calling():
             self._bury(keys=[keys.EVENTS, keys.dead_events(group)], args=arguments)
@@ -258,7 +258,7 @@ class EventGroups:
         return bool(self._client.call("xdel", keys.dead_events(group), dead_id))
 
     def backlog(self, group: str) -> Backlog:
-        """Return the numbers of events that the group has not yet handled; all zero if the group does not exist."""
+        """Return the Backlog of the group: its waiting, unacknowledged, missed and dead events; all zero without such a group."""
         with self._client.calling() as server:
             ask = server.pipeline(transaction=False)
             ask.get(keys.EVENTS_COUNT)

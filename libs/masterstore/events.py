@@ -112,7 +112,7 @@ class Events:
 
 
 class EventKeeper:
-    """Appends those events that a process fires to the Redis stream which some reader wants to be kept."""
+    """Appends events that a process fires to the Redis stream of kept events, if a reader wants their tags."""
 
     def __init__(
         self, events: Events, globs: Sequence[str], most: int, clock: Callable[[], float] = time.monotonic

@@ -182,7 +182,7 @@ class _Reading:
     _skip: int = 0
 
     def ask(self, server: redis.Redis) -> Any:
-        """Return the next rows (JID, milliseconds) of the index, or queue the query if ``server`` is a pipeline."""
+        """Return the next rows of the index as [(JID, milliseconds)]. If ``server`` is a pipeline, queue the query instead."""
         # The position itself is read again: other jobs may have been made within its millisecond.
         inside = self.position is not None and (self.high == "+inf" or self.position[0] < int(self.high[1:]))
         top = str(self.position[0]) if self.position is not None and inside else self.high

@@ -35,7 +35,7 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """Result of storing a minion's return of a job."""
+    """Result of storing a minion's return: whether it is the first, completes the job, was late, or differs from an earlier one."""
 
     #: False for a duplicate, which changed nothing.
     first: bool
@@ -223,7 +223,7 @@ class Jobs(Lives):
         return sorted(text(name) for name in self._client.call("smembers", keys.job_minions(jid)))
 
     def meta(self, jid: str) -> dict[str, str]:
-        """Map of the names of a job's counters and times to their values, as text."""
+        """Return the counters and times of a job as a map of name to text; {} for an unknown job."""
         return _texts(self._client.call("hgetall", keys.job(jid)))
 
     def missing(self, jid: str) -> list[str]:

@@ -152,7 +152,7 @@ def large(jid: str) -> str:
 
 
 def last_jid(minion: str, fun: str) -> tuple[str, ...]:
-    """Key of the last JID of a function on a minion, as a tuple of one; empty if the name could be another key's.
+    """Redis key of the JID of a function's last job on a minion, as a tuple of one; () if the name could be another key's.
 
     The minion chooses both parts: a minion named ``salt`` could return a function named ``keys:accepted``.
     """
@@ -167,7 +167,7 @@ def job(jid: str) -> str:
 
 
 def orders(jid: str) -> str:
-    """Key of operators' orders to a running orchestration (pause, kill)."""
+    """Redis key of operators' orders to a running orchestration (hash: state ID to order, such as pause or kill)."""
     return f"salt:orders:{jid}"
 
 
@@ -200,7 +200,7 @@ def short(value: str) -> str:
 
 
 def request(request_id: str) -> str:
-    """Key of the answer to a publish request."""
+    """Redis key of the stored result of a publish request, so that a repeated ``request_id`` gets the same answer."""
     return f"salt:request:{request_id}"
 
 
@@ -230,17 +230,17 @@ def minion_keys(state: str) -> str:
 
 
 def changed(cache: str) -> str:
-    """Key of the change numbers of the minions in a cache (GRAINS or PILLAR)."""
+    """Redis key of the map of minion id to the number of its last change, for a cache (GRAINS or PILLAR)."""
     return f"{cache}:changed"
 
 
 def version(cache: str) -> str:
-    """Key of the last change number of a cache (GRAINS or PILLAR)."""
+    """Redis key of the number of the last change in a cache (GRAINS or PILLAR)."""
     return f"{cache}:version"
 
 
 def mine(fun: str) -> str:
-    """Key of the mine values of a function."""
+    """Redis key of the values that minions offer for one mine function."""
     return f"salt:mine:{fun}"
 
 

@@ -36,7 +36,7 @@ class Records:
         self._accept_unsigned = accept_unsigned
 
     def code(self, kind: str, record: str | bytes) -> bytes:
-        """Return the code of a record; b"" without a key."""
+        """Return the authentication code of a record, in hexadecimal digits; b"" without a key."""
         return b"" if self._mac is None else self._mac(kind, _bytes(record))
 
     def check(self, kind: str, record: str | bytes, code: bytes | None, where: str) -> None:
@@ -50,14 +50,14 @@ class Records:
 
 
 def load_record(jid: str, load: str | bytes, replay_until_ms: int, when_back_until_ms: int) -> bytes:
-    """Return the record of a job in the cache: its load, and the times (milliseconds since 1970) until which it may run
-    late.
+    """Return the bytes of a job over which its code is made: JID, load, and the times (milliseconds since 1970) until which the
+    job may run late.
     """
     return b"%s %d %d %s" % (jid.encode(), replay_until_ms, when_back_until_ms, _bytes(load))
 
 
 def key_record(minion: str, pem: str) -> bytes:
-    """Return the record of an accepted key: minion id and PEM."""
+    """Return the bytes of an accepted key over which its code is made: minion id and PEM."""
     return f"{minion} {pem}".encode("utf-8", "surrogateescape")
 
 
@@ -71,5 +71,5 @@ def _bytes(record: str | bytes) -> bytes:
 
 
 def _same(one: bytes, other: bytes) -> bool:
-    """Compare in a time that does not depend on the bytes."""
+    """Return whether two codes are equal, in a time that does not depend on their bytes."""
     return len(one) == len(other) and not sum(a ^ b for a, b in zip(one, other, strict=True))

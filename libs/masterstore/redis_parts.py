@@ -78,7 +78,7 @@ class _StandIn(ModuleType):
 
 
 def _complete() -> None:
-    """Import the rest of redis-py: run the ``__init__`` of its packages, and replace the placeholders in their modules."""
+    """Import the rest of redis-py: run the ``__init__`` of its packages, and put the real names in place of placeholders."""
     packages = [sys.modules[name] for name in _PACKAGES]
     for package in packages:
         vars(package)["_runs"] = True
@@ -99,7 +99,10 @@ def _complete() -> None:
 
 
 def _spared() -> None:
-    """Import ``redis.client`` and ``redis.sentinel`` without the other modules of redis-py."""
+    """Import ``redis.client`` and ``redis.sentinel`` without the other modules of redis-py.
+
+    If that fails, all modules of redis-py are removed from ``sys.modules``, so that it is imported normally.
+    """
     found = importlib.util.find_spec("redis")
     if found is None or found.origin is None:
         return

@@ -19,7 +19,7 @@ _SPARE = 60
 
 
 class Verdict(Enum):
-    """Whether a request is new, came before, or is older than the window."""
+    """The result of checking a request for repetition: new, came before, or older than the window."""
 
     NEW = 0
     REPEATED = 1
@@ -62,9 +62,10 @@ class Replays:
         self._admit = client.redis.register_script(_ADMIT)
 
     def admit(self, minion: str, nonce: str | None, sent: int | None, *, window: int) -> Admission:
-        """Return whether a request is new, and remember it; without ``nonce`` only its age is checked.
+        """Return whether a request is new, repeated or too old (an Admission), and remember it.
 
-        ``sent``: the minion's time in seconds since 1970, None where the request has none; ``window``: seconds.
+        Without ``nonce`` only the request's age is checked. ``sent``: the minion's time in seconds since 1970, None where the
+        request has none; ``window``: seconds.
         """
         names = [keys.CLOCKS] if nonce is None else [keys.CLOCKS, keys.nonce(minion, nonce)]
         with self._client.calling():

@@ -39,5 +39,5 @@ class Schema:
         return keys.SCHEMA_VERSION
 
     def say(self) -> None:
-        """Store the current version of the program's data in Redis."""
+        """Store this program's schema version in Redis, as the version of the data."""
         self._client.call("set", keys.SCHEMA, keys.SCHEMA_VERSION)

@@ -56,7 +56,7 @@ return '0 0 0 0 - ' .. known
 
 @dataclass(frozen=True, slots=True)
 class SignInFacts:
-    """Stored data about a minion that signs in: its key's state, the number of minions, the key epochs."""
+    """Stored data about a minion that signs in: its key and the key's acceptance, the key epochs, and whether jobs wait for it."""
 
     #: (state, PEM) of the minion's key, or None; as ``MinionKeys.state_of``.
     stored: tuple[str, str] | None

@@ -26,7 +26,7 @@ _BYTES = 64
 
 
 class Busy(Exception):
-    """The master replied that it is overloaded: repeat the request after ``retry_after`` seconds."""
+    """Raised when the master replied that it is overloaded: repeat the request after ``retry_after`` seconds."""
 
     def __init__(self, retry_after: float) -> None:
         """``retry_after``: least number of seconds to wait before the next attempt."""

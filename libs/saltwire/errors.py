@@ -18,8 +18,8 @@ def shown(value: object) -> str:
 
 
 class PeerFault(Exception):
-    """The remote side sent a message that the protocol does not allow. ``reply`` is the packed answer to send, or None
-    for no answer.
+    """Raised when the remote side sent a message that the protocol does not allow. ``reply`` is the packed answer to send, or
+    None for no answer.
     """
 
     def __init__(self, why: str, reply: bytes | None = None) -> None:
@@ -28,18 +28,18 @@ class PeerFault(Exception):
 
 
 class AuthenticationError(PeerFault):
-    """The MAC does not match: the key is wrong, or the bytes are not a ciphertext. A minion signs in again and repeats
+    """Raised when a MAC does not match: the key is wrong, or the bytes are not a ciphertext. A minion signs in again and repeats
     the request once.
     """
 
 
 class NonceError(PeerFault):
-    """The reply belongs to another request: its nonce differs from the request's nonce."""
+    """Raised when a reply belongs to another request: its nonce differs from the request's nonce."""
 
 
 class SignatureError(PeerFault):
-    """The signature of a message was not made by the expected key."""
+    """Raised when the signature of a message was not made by the expected key."""
 
 
 class OwnFault(Exception):
-    """This side was called with data that it cannot use, for example a broken key file or an unknown algorithm."""
+    """Raised when this side was called with data that it cannot use, for example a broken key file or an unknown algorithm."""

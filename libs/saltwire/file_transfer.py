@@ -35,12 +35,12 @@ def chunk(data: bytes, relative: str, *, gzip_level: int | None = None) -> FileC
 
 
 def missing() -> FileChunk:
-    """Return the master's reply for a file that does not exist in the state tree."""
+    """Return the master's reply for a file that does not exist in the state tree: empty data and empty ``dest``."""
     return {"data": b"", "dest": ""}
 
 
 class MissingFile(Exception):
-    """The state tree has no such file, or the file was removed during its transfer."""
+    """Raised when the state tree has no such file, or the file was removed during its transfer."""
 
 
 @dataclass

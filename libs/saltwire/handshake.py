@@ -230,8 +230,9 @@ def _signed(reply: SignInReply | SignInRefusal, request: SignInRequest, master_k
 
 
 class Outcome(Enum):
-    """Reaction of a minion to the reply to its sign-in: go on, wait, give up. Source:
-    docs/protocol.md#sign-in-reactions
+    """Reaction of a minion to the reply to its sign-in: accepted, pending, rejected, full, bad reply, or wrong master key.
+
+    Source: docs/protocol.md#sign-in-reactions
     """
 
     ACCEPTED = "accepted"
@@ -249,7 +250,7 @@ class Outcome(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """Keys and addresses that a minion got by its sign-in."""
+    """The result of an accepted sign-in: key strings of publications and requests, publish port, the master's public key."""
 
     #: Key string that decrypts publications.
     aes: str

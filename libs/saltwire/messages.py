@@ -11,7 +11,10 @@ from typing import Literal, NotRequired, TypedDict
 
 
 class SignInLoad(TypedDict):
-    """Load of the command ``_auth``, sent in clear. Source: docs/protocol.md#sign-in-request"""
+    """A minion's sign-in request to the master (load of the command ``_auth``), sent in clear.
+
+    Source: docs/protocol.md#sign-in-request
+    """
 
     cmd: Literal["_auth"]
     id: str
@@ -56,7 +59,7 @@ class SignInReply(TypedDict):
 
 
 class PillarRequest(TypedDict):
-    """Load of the command ``_pillar``. Source: docs/protocol.md#pillar-transfer"""
+    """A minion's request for its pillar (load of the command ``_pillar``). Source: docs/protocol.md#pillar-transfer"""
 
     cmd: Literal["_pillar"]
     id: str
@@ -75,7 +78,7 @@ class PillarRequest(TypedDict):
 
 
 class FileRequest(TypedDict):
-    """Load of the command ``_serve_file``. Source: docs/protocol.md#file-transfer"""
+    """A minion's request for a chunk of a file (load of the command ``_serve_file``). Source: docs/protocol.md#file-transfer"""
 
     cmd: Literal["_serve_file"]
     path: str
@@ -85,7 +88,10 @@ class FileRequest(TypedDict):
 
 
 class FileChunk(TypedDict):
-    """Reply to ``_serve_file``. Empty data ends the file. Source: docs/protocol.md#file-transfer"""
+    """The master's reply with a chunk of a file (``_serve_file``). Empty data ends the file.
+
+    Source: docs/protocol.md#file-transfer
+    """
 
     data: bytes
     #: Path of the file in the state tree; empty when the file does not exist.

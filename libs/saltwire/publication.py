@@ -27,8 +27,9 @@ _SEQUENCE_BITS = 12
 
 
 def seal_job(load: Mapping[str, object], aes: Crypticle, private_key: PrivateKey, sig_algo: str, serial: int) -> bytes:
-    """Return the packed publication of a job. ``serial`` must rise from call to call for as long as the key ``aes`` is
-    in use.
+    """Return the packed bytes of a job's publication: ``load`` with the serial, encrypted with ``aes`` and signed.
+
+    ``serial`` must rise from call to call for as long as the key ``aes`` is in use.
     """
     sealed = aes.dumps({**load, "serial": serial})
     return packb({"enc": "aes", "load": sealed, "sig_algo": sig_algo, "sig": private_key.sign(sealed, sig_algo)})

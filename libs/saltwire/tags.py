@@ -22,7 +22,7 @@ JOBS = "salt/job/"
 
 
 def fileserver_update(backend: str) -> str:
-    """Tag of the event that a fileserver backend was updated."""
+    """Tag of the event that a fileserver backend (such as roots or gitfs) was updated."""
     return f"salt/fileserver/{backend}/update"
 
 
@@ -57,7 +57,7 @@ def job_state_error(jid: str, minion: str, fun: str) -> str:
 
 
 def run(jid: str) -> str:
-    """Common prefix of a runner's event tags."""
+    """Common prefix of the event tags of one runner call: ``salt/run/<jid>``."""
     return f"salt/run/{jid}"
 
 
@@ -72,7 +72,7 @@ def run_ret(jid: str) -> str:
 
 
 def wheel(jid: str) -> str:
-    """Common prefix of the event tags of one wheel call."""
+    """Common prefix of the event tags of one wheel call: ``salt/wheel/<jid>``."""
     return f"salt/wheel/{jid}"
 
 

@@ -61,7 +61,7 @@ _LOOK = 1.0
 
 
 class NoAnswer(Exception):
-    """The master did not answer a request in time."""
+    """Raised when the master did not answer a request in time."""
 
 
 class RequestSocket:

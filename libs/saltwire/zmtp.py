@@ -33,11 +33,11 @@ _TOO_MANY = 3
 
 
 class ZmtpFault(Exception):
-    """The peer does not speak the protocol, or its message is too large. The connection must be closed."""
+    """Raised when the peer does not speak ZMTP, or its message is too large. The connection must be closed."""
 
 
 class RequestConnection:
-    """One connection: give received bytes to ``feed``, send the bytes in ``outgoing``."""
+    """The ZMTP state of one connection: give received bytes to ``feed``, send the bytes in ``outgoing``."""
 
     __slots__ = ("_frames", "_greeted", "_max", "_pending", "_skip", "_want", "outgoing", "ready")
 
@@ -152,7 +152,7 @@ def _check_greeting(data: bytes | bytearray) -> None:
 
 
 def _kind(properties: bytes) -> bytes:
-    """Return the type of the peer's socket, empty if it is not named."""
+    """Return the ZeroMQ socket type of the peer (such as b"REQ") from its handshake; b"" if the handshake names none."""
     place = 0
     while place < len(properties):
         name_end = place + 1 + properties[place]

@@ -1,4 +1,4 @@
-"""Where each command begins: what stands in ``services/pyproject.toml``. Nothing of its program is loaded here."""
+"""The entry points of all commands, as ``services/pyproject.toml`` names them. A command's program is imported when it runs."""
 
 from __future__ import annotations
 
@@ -11,35 +11,35 @@ if TYPE_CHECKING:
 
 
 def salt() -> NoReturn:
-    """``salt``."""
+    """Run the command ``salt`` and end the process with its exit code."""
     run("saltern.cli.salt")
 
 
 def salt_key() -> NoReturn:
-    """``salt-key``."""
+    """Run the command ``salt-key`` and end the process with its exit code."""
     run("saltern.cli.key")
 
 
 def salt_run() -> NoReturn:
-    """``salt-run``."""
+    """Run the command ``salt-run`` and end the process with its exit code."""
     run("saltern.cli.run")
 
 
 def salt_cp() -> NoReturn:
-    """``salt-cp``."""
+    """Run the command ``salt-cp`` and end the process with its exit code."""
     run("saltern.cli.cp")
 
 
 def salt_call() -> NoReturn:
-    """``salt-call``."""
+    """Run the command ``salt-call`` and end the process with its exit code."""
     run("saltern.minion.call.call")
 
 
 def eventlisten() -> NoReturn:
-    """``eventlisten``."""
+    """Run the command ``eventlisten`` and end the process with its exit code."""
     run("saltern.cli.eventlisten")
 
 
 def saltern() -> NoReturn:
-    """``saltern``."""
+    """Run the command ``saltern`` and end the process with its exit code."""
     run("saltern.entry", INTERRUPTED)

@@ -1,4 +1,4 @@
-"""Holds a publish request against a sender's rights and finds the minions that it may reach."""
+"""Compares a publish request with a sender's rights, and finds the minions that the request may reach."""
 
 from __future__ import annotations
 
@@ -17,14 +17,17 @@ _RULES_SECONDS = 1.0
 
 
 class NotAllowed(Exception):
-    """The sender may not publish these functions to this target."""
+    """Raised when a sender may not publish functions to a target. The message lists the names of these functions."""
 
     def __init__(self, functions: Sequence[str]) -> None:
         super().__init__(", ".join(functions))
 
 
 def decided(rights: Rights, kind: Kind, calls: Sequence[Call]) -> Decision:
-    """Return the decision about a request. Raises ControlError if the expressions of the access list take too long."""
+    """Return the Decision about a request: for each call the targets on which the sender's rights allow it.
+
+    Raises ControlError if the expressions of the access list take too long.
+    """
     try:
         with cpu_limit(_RULES_SECONDS):
             return decide(rights, kind, calls)

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 
 def _nothing(how: str) -> None:
-    """Ignore the reason."""
+    """Default of ``lost``: ignore the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeferredReply:
-    """The result of a command whose value a child process computes later."""
+    """The result of a command's handler for which a child process computes the value later."""
 
     #: Computes the value. None: another child process answers this request already.
     work: Callable[[], object] | None

@@ -22,7 +22,10 @@ _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 
 
 def linear_regex(pattern: str, ignore_case: bool) -> Pattern:
-    """Compile a minion's regular expression. Raises TargetError if it is invalid, too large, or needs backtracking."""
+    """Return the compiled form of a minion's regular expression, which has ``match``.
+
+    Raises TargetError if the expression is invalid, too large, or needs backtracking, or if google-re2 is not installed.
+    """
     if len(pattern) > _LONGEST:
         raise TargetError(f"a regular expression of {len(pattern)} characters; {_LONGEST} are allowed")
     try:

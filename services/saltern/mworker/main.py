@@ -154,7 +154,10 @@ def _work(
 def _defer(
     link: zmq.Socket[bytes], role: Role, keys: LinkKeys, processes: Processes, ticket: bytes, reply: SealedDeferredReply
 ) -> None:
-    """Start a child process that answers the request, unless another child does so already."""
+    """Tell the reqserver that the reply comes later, and start the child process that computes it.
+
+    No child is started if another one computes this reply already. If there are too many children, the refusal is sent.
+    """
     # Sent before the child starts: the child's reply takes another connection and could arrive first.
     link.send_multipart([DEFERRED, ticket])
     work = reply.work

@@ -72,7 +72,7 @@ class Processes:
             os._exit(code)
 
     def reap(self) -> None:
-        """Remove child processes that have ended, and report those that failed."""
+        """Forget child processes that have ended, and call the function ``lost`` of each that failed."""
         for pid in list(self.lost):
             ended, status = os.waitpid(pid, os.WNOHANG)
             if ended:

@@ -108,7 +108,7 @@ class RequestHandler:
         return reply
 
     def _begin(self, cmd: str) -> None:
-        """Record the command in the watchdog. Raises _OtherPool if the command belongs to another pool."""
+        """Tell the watchdog which command is being handled. Raises _OtherPool if the command belongs to another worker pool."""
         if self._opening_pool and (pool := self._pools.of(cmd)) != self._opening_pool:
             raise _OtherPool(pool)
         self._watchdog.cmd = cmd
@@ -201,9 +201,9 @@ class RequestHandler:
         return _deferred(opened, value) if isinstance(value, DeferredReply) else seal_reply(opened, value)
 
     def _came_before(self, opened: OpenedRequest, repeat: Repeat, policy: MinionPolicy = MinionPolicy.OWN) -> bool:
-        """Return whether a request came before and is only to be answered. Raises PeerFault if it is too old.
+        """Return True if the request was handled before and only needs its answer again, not its effect.
 
-        A request that a worker died over may be half done: it is carried out again.
+        Raises PeerFault if it is too old. A request that a worker died over may be half done: it is carried out again.
         """
         if self._window <= 0 or not opened.proved:
             return False

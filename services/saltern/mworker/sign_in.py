@@ -38,7 +38,10 @@ _LINES_SECONDS = 1.0
 
 
 def answer(context: WorkerContext, version: int, load: Mapping[str, object]) -> bytes:
-    """Return the signed answer to a sign-in. Raises PeerFault for a request that cannot get a signed answer."""
+    """Answer the sign-in of a minion: return the signed bytes of the acceptance or the refusal.
+
+    Raises PeerFault for a request that cannot get a signed answer.
+    """
     request = handshake.parse_sign_in(load, version=version)
     now_ms = int(time.time() * 1000)
     known = context.store.sign_ins.begin(request.id, request.pub, now_ms)
@@ -71,7 +74,7 @@ def answer(context: WorkerContext, version: int, load: Mapping[str, object]) -> 
 def _decide(
     context: WorkerContext, request: handshake.SignInRequest, stored: tuple[str, str] | None
 ) -> handshake.Verdict:
-    """Return the decision about a sign-in, and store the key in its new state."""
+    """Decide about a sign-in, store the key in its new state and fire the key event; return the Verdict (state, reply, act)."""
     pem = request.pub
     if request.public is None:
         return handshake.UNREADABLE_KEY

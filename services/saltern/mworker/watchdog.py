@@ -42,7 +42,7 @@ class Watchdog:
     _thread: int = field(default_factory=threading.get_ident)
 
     def begin(self) -> None:
-        """Record that the worker has received a request."""
+        """Record that the main loop has received a request: count it and start its time. Its command is not known yet."""
         self.cmd, self.since = "", time.monotonic()
         self.count += 1
 

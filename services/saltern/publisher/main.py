@@ -67,7 +67,7 @@ _PRIVATE = frozenset({"key", "kwargs", "cmd", "expected", "request_id", "client"
 
 @dataclass(frozen=True, slots=True)
 class _Sent:
-    """A publication of the last seconds, which is sent again to minions that subscribe."""
+    """A publication that was sent in the last seconds, kept with its messages to be sent again to minions that subscribe."""
 
     #: Time of sending (monotonic seconds), and until when it may be sent (milliseconds since 1970).
     at: float

@@ -49,7 +49,7 @@ _ANNOUNCE_EVERY = 3600.0
 
 @dataclass(eq=False)
 class EventTask:
-    """An event that a reactor has read, with the progress of its reactions."""
+    """An event that a reactor has read, with its reactions: to send, done and failed, and the number of attempts."""
 
     event: KeptEvent
     tag: str

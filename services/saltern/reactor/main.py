@@ -90,7 +90,10 @@ class Reactor:
             raise ReactionError(f"caller.{reaction.fun}: {returned.value}")
 
     def _paths(self, pattern: str, task: EventTask) -> list[Path]:
-        """Return the reactor SLS files that a path, a glob or a salt:// URL names."""
+        """Return the local paths of the reactor SLS files that a path, a glob or a salt:// URL names.
+
+        If there is none, log an error, record the failure in the event's task, and return an empty list.
+        """
         if pattern.startswith("salt://"):
             found = self.sls.fetch(pattern.removeprefix("salt://"))
             paths = [found] if found is not None else []
@@ -110,7 +113,9 @@ class Reactor:
 
 
 def perform(role: Role, work: Callable[[], None], reaction: Reaction, name: str, task: EventTask) -> None:
-    """Run one reaction to an event; record its result in the event's task, the log and the metrics."""
+    """Run one reaction to an event by calling ``work``. Record in the event's task that it is done, why it failed, or that the
+    master could not be reached; no exception is raised.
+    """
     try:
         work()
     except ControlTimeout as error:
@@ -133,7 +138,10 @@ def perform(role: Role, work: Callable[[], None], reaction: Reaction, name: str,
 
 
 def local(control: ControlClient, reaction: Reaction, request_id: str) -> None:
-    """Publish the job of a reaction. If the request is repeated with the same ``request_id``, the master publishes once."""
+    """Publish the job of a reaction. If the request is repeated with the same ``request_id``, the master publishes once.
+
+    Raises ControlError, ControlTimeout, and ReactionError if no minion matches.
+    """
     job = control.call(
         "publish",
         timeout=_CONTROL_TIMEOUT,

@@ -35,7 +35,7 @@ class ReactorSls:
         return self._runtime.files.fetch(name, _ENVIRONMENT)
 
     def call(self, fun: str, args: Sequence[object], kwargs: Mapping[str, object]) -> Returned:
-        """Run an execution function in the reactor's process and return its result."""
+        """Run an execution function in the reactor's process; return its Returned (value, success and more)."""
         return self._runtime.call(fun, args, kwargs)
 
     def chunks(self, path: Path, tag: str, data: Mapping[str, object]) -> Sequence[Low]:

@@ -25,7 +25,7 @@ _ENTRIES = 16
 
 @dataclass(frozen=True, slots=True)
 class ClearHeader:
-    """The unencrypted fields of a request to the master: sender's id and command."""
+    """The unencrypted fields of a request to the master: command, sender's id, and whether the sender knows the busy reply."""
 
     #: Command; empty if the request is encrypted.
     cmd: str = ""
@@ -38,7 +38,7 @@ NO_HEADER = ClearHeader()
 
 
 def of_minion(payload: bytes) -> ClearHeader:
-    """Return the unencrypted fields of a minion's request on port 4506."""
+    """Return the ClearHeader of a minion's request on port 4506; an empty one if the request is malformed."""
     outer = _map(payload)
     load = outer.get(b"load")
     patient = outer.get(PATIENT.encode()) is True
@@ -53,7 +53,7 @@ def is_plausible(payload: bytes) -> bool:
 
 
 def of_operator(payload: bytes) -> ClearHeader:
-    """Return the unencrypted fields of an operator's request on port 4507."""
+    """Return the ClearHeader of an operator's request on port 4507; an empty one if the request is malformed."""
     return ClearHeader(_text(_map(payload).get(b"cmd")), b"", True)
 
 

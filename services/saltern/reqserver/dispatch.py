@@ -9,9 +9,10 @@ worker. That is safe, because commands may be repeated: a return is stored once,
                                                     busy --defer--> idle; a child process of the worker sends the reply later
                                                     busy --wrong_pool--> idle; the request waits for a worker of its own pool
 
-With several pools, only the worker that decrypts a request learns its command. object idle worker may decrypt it; the
+With several pools, only the worker that decrypts a request learns its command. Any idle worker may decrypt it; the
 worker handles the request if it belongs to the worker's pool, and gives it back otherwise (docs/decisions/0010). The
-Dispatcher gets events with the current time and returns instructions, which ``main`` carries out.
+Dispatcher gets events with the current time and returns a list of instructions, which ``main`` carries out: Assign,
+Answer, GiveUp, Refuse.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ _HINTS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Assign:
-    """Instruction: send the request to this worker.
+    """Instruction of the Dispatcher: send the request to this worker.
 
     ``opening_pool``: the worker's pool, if the request may belong to another pool; else empty text.
     """
@@ -77,7 +78,7 @@ class Assign:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Instruction: send these bytes to the sender of the request."""
+    """Instruction of the Dispatcher: send these bytes, a worker's reply, to the sender of the request."""
 
     request: Request
     payload: bytes
@@ -85,7 +86,9 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class GiveUp:
-    """Instruction: tell an operator that the request was not handled. A minion gets no answer and repeats the request."""
+    """Instruction of the Dispatcher: tell an operator that the request was not handled. A minion gets no answer and repeats
+    the request.
+    """
 
     request: Request
     why: str
@@ -93,8 +96,8 @@ class GiveUp:
 
 @dataclass(frozen=True, slots=True)
 class Refuse:
-    """Instruction: tell the sender to repeat the request after ``retry_after`` seconds, if the sender understands the
-    busy reply.
+    """Instruction of the Dispatcher: tell the sender to repeat the request after ``retry_after`` seconds, if the sender
+    understands the busy reply.
     """
 
     request: Request
@@ -169,9 +172,9 @@ class Dispatcher:
         header: ClearHeader = NO_HEADER,
         address: str = "",
     ) -> list[Instruction]:
-        """Take a request that arrived, and return instructions.
+        """Take a request that arrived. Return an Assign if a worker is idle, a Refuse if the queue is full; else queue the request.
 
-        ``header``: its unencrypted part; ``address``: IP address of the sender.
+        ``header``: its unencrypted part; ``address``: IP address of the sender. A repeated request is dropped.
         """
         # All requests of a minion are one sender; each command of an operator has its own connection.
         sender = (address, header.sender) if header.sender and side is Side.MINION else route[0]
@@ -190,7 +193,10 @@ class Dispatcher:
         return []
 
     def ready(self, name: bytes, now: float, pool: str = "") -> list[Instruction]:
-        """Record that a worker is idle, and return instructions. ``pool``: the pool that its configuration names, or empty text."""
+        """Record that a worker is idle, and return the instructions that follow, such as an Assign of its next request.
+
+        ``pool``: the pool that the worker's configuration names, or empty text.
+        """
         worker = self.workers.touch(name, now) or self.workers.join(name, pool, now)
         gone: list[Instruction] = []
         if worker.request is not None:
@@ -201,7 +207,7 @@ class Dispatcher:
         return gone + self._set_idle(name, worker, now)
 
     def reply(self, name: bytes, ticket: int, payload: bytes, now: float) -> list[Instruction]:
-        """Take a worker's reply to a request, and return instructions.
+        """Take a worker's reply to a request. Return an Answer with it, and an Assign of the worker's next request, if one waits.
 
         A reply is dropped if the request was given to another worker meanwhile.
         """
@@ -217,7 +223,10 @@ class Dispatcher:
         return [*self._set_idle(name, worker, now), Answer(request, payload)]
 
     def defer(self, name: bytes, ticket: int, now: float) -> list[Instruction]:
-        """Record that a worker started a child process that will send the reply to a request, and return instructions."""
+        """Record that a child process of the worker will send the reply to a request. The worker is idle again.
+
+        Return the instructions that follow, such as an Assign of its next request.
+        """
         worker = self.workers.holder(name, ticket, now)
         if worker is None:
             return []
@@ -225,7 +234,10 @@ class Dispatcher:
         return [*self._drop_overdue_deferred(now), *self._set_idle(name, worker, now)]
 
     def wrong_pool(self, name: bytes, ticket: int, pool: str, now: float) -> list[Instruction]:
-        """Record that a worker decrypted a request of another pool, and return instructions."""
+        """Take back a request that a worker decrypted and that belongs to ``pool``; assign or queue it for that pool.
+
+        Return the instructions that follow: Assigns of this request and of the worker's next one, if possible.
+        """
         worker = self.workers.holder(name, ticket, now)
         if worker is None:
             return []
@@ -243,23 +255,32 @@ class Dispatcher:
         return [*handed, *self._set_idle(name, worker, now)]
 
     def pulse(self, name: bytes, now: float) -> list[Instruction]:
-        """Record that a busy worker lives, and return instructions."""
+        """Record that a busy worker lives. The returned list of instructions is empty."""
         self.workers.touch(name, now)
         return []
 
     def bye(self, name: bytes, now: float) -> list[Instruction]:
-        """Record that a worker ends, and return instructions. The worker has not read a request that was sent to it last."""
+        """Remove a worker that ends. It has not read a request that was sent to it last, so that request goes to another worker.
+
+        Return the instructions that follow (Assign, GiveUp).
+        """
         worker = self.workers.get(name)
         if worker is not None and worker.request is not None:
             worker.request.attempts -= 1
         return self._lose([name], now)
 
     def hung(self, name: bytes, now: float) -> list[Instruction]:
-        """Record that a worker's request is over its deadline and that the worker ends, and return instructions."""
+        """Remove a worker that ends because its request is over its deadline; the request goes to another worker.
+
+        Return the instructions that follow (Assign, GiveUp).
+        """
         return self._lose([name], now)
 
     def tick(self, now: float) -> list[Instruction]:
-        """Give up silent workers and overdue requests, and return instructions. Call it regularly with the current time."""
+        """Give up silent workers and overdue requests, and return the instructions that follow (Assign, GiveUp).
+
+        Call it regularly with the current time, in seconds of the monotonic clock.
+        """
         instructions = [*self._lose(self.workers.silent(now - self.silence), now), *self._drop_overdue_deferred(now)]
         for request in self.waiting.overdue(now):
             instructions.append(self._expire(request))
@@ -383,7 +404,7 @@ class Dispatcher:
         return self._assign((worker.pool,), now) if self.waiting.count else []
 
     def _assign(self, pools: Iterable[str], now: float) -> list[Instruction]:
-        """Assign waiting requests to idle workers of these pools."""
+        """Assign waiting requests to the idle workers of these pools; return an Assign for each."""
         instructions: list[Instruction] = []
         for pool in pools:
             while (worker := self.workers.idle(pool)) and (request := self._next(pool, now)) is not None:

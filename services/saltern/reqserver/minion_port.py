@@ -69,7 +69,10 @@ class _Peer:
 
 
 class Arrived(NamedTuple):
-    """A request. ``payload`` is None for a message that is no request."""
+    """A message that arrived on port 4506: its connection, its sender's address, and the request's bytes (``payload``).
+
+    ``payload`` is None for a message that is no request.
+    """
 
     route: bytes
     payload: bytes | None
@@ -77,10 +80,10 @@ class Arrived(NamedTuple):
 
 
 class MinionPort:
-    """The listening socket and all connections."""
+    """The listening socket of port 4506 and all connections of minions."""
 
     def __init__(self, host: str, port: int, *, max_bytes: int, max_held: int, most: int = 0) -> None:
-        """Listen. ``max_bytes``: largest request; ``max_held``: bytes of all incomplete requests; ``most``: number of
+        """Listen on port 4506. ``max_bytes``: largest request; ``max_held``: bytes of all incomplete requests; ``most``: number of
         connections, 0 for as many as the process may have. Raises ConfigError.
         """
         self._max_bytes, self._max_held = max_bytes, max(max_held, 2 * max_bytes)
@@ -106,7 +109,7 @@ class MinionPort:
 
     @property
     def port(self) -> int:
-        """The port's number."""
+        """The number of the port on which minions connect."""
         number: int = self._listener.getsockname()[1]
         return number
 
@@ -118,7 +121,7 @@ class MinionPort:
         return self._epoll.fileno()
 
     def arrived(self, now: float) -> Iterator[Arrived]:
-        """Read what is there, from each of some connections once, and yield the requests that are complete."""
+        """Read the received bytes once from each of some connections, and yield each complete request as Arrived."""
         for number, events in self._epoll.poll(0, _ROUND):
             if number == self._listener.fileno():
                 self._accept(now)
@@ -266,7 +269,7 @@ class MinionPort:
 
 
 def _descriptors() -> int:
-    """Raise the number of file descriptors that this process may have as far as it may, and return it."""
+    """Raise this process's limit of open file descriptors as far as the system permits, and return the limit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < hard:
         with contextlib.suppress(OSError, ValueError):

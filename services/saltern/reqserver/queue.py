@@ -27,7 +27,7 @@ class Side(Enum):
 
 @dataclass(slots=True, eq=False)
 class Request:
-    """One request to the master, and the frames that lead back to its sender."""
+    """One request in the reqserver: its bytes, sender, command, pool and times, and the frames that lead back to its sender."""
 
     ticket: int
     side: Side
@@ -100,7 +100,7 @@ class FairQueue:
         return None
 
     def remove(self, request: Request) -> None:
-        """Remove a waiting request from the queue."""
+        """Remove this waiting request from the queue; its sender keeps its other requests."""
         requests = self._by_sender[request.sender]
         requests.remove(request)
         if not requests:
@@ -167,7 +167,7 @@ class WaitingRequests:
         return request
 
     def drop(self, request: Request) -> None:
-        """Remove a waiting request from its queue."""
+        """Remove this waiting request from its queue, and count it as no longer waiting."""
         assert request.queue is not None, "the request does not wait"
         request.queue.remove(request)
         self._count_out(request)

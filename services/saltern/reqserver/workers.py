@@ -94,7 +94,7 @@ class Workers:
         return next(reversed(_by_name)) if _by_name else None
 
     def give(self, name: bytes, request: Request, now: float) -> Worker:
-        """Assign a request to an idle worker and return the worker."""
+        """Give a request to the idle worker of this name, which is busy from then on; return the Worker."""
         worker = self._by_name[name]
         del self._idle[worker.pool][name]
         worker.request, worker.assigned_at = request, now
@@ -102,7 +102,7 @@ class Workers:
         return worker
 
     def take(self, worker: Worker) -> Request:
-        """Take the request away from a busy worker and return the request."""
+        """Take the request away from a busy worker and return the request. The worker is not marked as idle yet."""
         request, worker.request = worker.request, None
         assert request is not None, "the worker is idle"
         key = (worker.pool, request.sender)

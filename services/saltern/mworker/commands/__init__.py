@@ -1,4 +1,4 @@
-"""Tables of all commands that a worker answers: for each one who may give it, and the function that answers it.
+"""Tables of the commands that a worker answers: for each command who may send it, and the function that answers it.
 
 MINION_COMMANDS come from port 4506; a handler gets the proved id of the sender. CONTROL_COMMANDS come from port 4507; a
 handler gets the name of the operator's CurveZMQ key. Each row must name a policy. A command without a row is not
@@ -52,7 +52,7 @@ class MinionPolicy(Enum):
 
 
 class Repeat(Enum):
-    """What a minion's message does that the master got before, for example because somebody recorded it."""
+    """How a worker treats a minion's message that it got before, for example because somebody recorded it and sent it again."""
 
     #: The command changes nothing: the message gets its answer again.
     HARMLESS = "harmless"
@@ -80,7 +80,7 @@ class ControlPolicy(Enum):
 
 @dataclass(frozen=True)
 class MinionCommand:
-    """A row of MINION_COMMANDS."""
+    """A row of MINION_COMMANDS: the policy and the handler of one minion command, and the treatment of a repeated message."""
 
     policy: MinionPolicy
     handler: MinionHandler
@@ -95,7 +95,7 @@ class MinionCommand:
 
 @dataclass(frozen=True)
 class ControlCommand:
-    """A row of CONTROL_COMMANDS."""
+    """A row of CONTROL_COMMANDS: the access policy of one operators' command, and the function that answers it."""
 
     policy: ControlPolicy
     handler: ControlHandler

@@ -248,7 +248,7 @@ def published_arguments(fun: str | list[str], calls: Sequence[Call]) -> list[obj
 
 
 def call_of(fields: Mapping[str, object]) -> Call:
-    """Return the runner or wheel function of a request with its arguments, which the access lists check."""
+    """Return the function and arguments of a runner or wheel request as a Call; missing fields are empty."""
     kwarg = fields.get("kwarg")
     arg = fields.get("arg")
     return Call(

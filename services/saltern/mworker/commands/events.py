@@ -14,8 +14,9 @@ _NOT_FIRED = frozenset({"nonce", "tok", "sig", "_stamp"})
 
 
 def minion_event(context: WorkerContext, minion_id: str, load: Mapping[str, object]) -> None:
-    """Fire one event (the whole load under its tag) or a batch of events (each with its own data). Forbidden tags are
-    dropped.
+    """Fire the events in a minion's request: one event (the whole load under its tag), or a list (each with its own data).
+
+    Tags that the minion may not fire are dropped.
     """
     heard_of(context, minion_id, started=load.get("tag") == tags.minion_start(minion_id))
     pretag = load.get("pretag")

@@ -59,9 +59,9 @@ def find(context: WorkerContext, minion_id: str, load: Mapping[str, object]) -> 
 
 
 def serve(context: WorkerContext, minion_id: str, load: Mapping[str, object]) -> FileChunk:
-    """Return one chunk of a file in the state tree from offset ``loc`` on; empty data ends the file.
+    """Return one chunk of a file in the state tree from byte ``loc`` on. Empty data ends the file.
 
-    Source: docs/protocol.md#file-transfer
+    A file that does not exist has an empty ``dest`` in the reply. Source: docs/protocol.md#file-transfer
     """
     relative, loc, level = _path(load), load.get("loc", 0), load.get("gzip")
     path = context.files.fetch(relative, _env(load)) if isinstance(loc, int) and loc >= 0 else None
@@ -79,7 +79,10 @@ def _read(file: BinaryIO, loc: int, size: int) -> bytes:
 
 
 def master_opts(context: WorkerContext, minion_id: str, load: Mapping[str, object]) -> dict[str, object]:
-    """Return the master's options that a minion's state run needs. Source: docs/protocol.md#master-options"""
+    """Return the map of the master's options that a minion's state run needs; with ``env_only`` only those about saltenvs.
+
+    Source: docs/protocol.md#master-options
+    """
     options = context.options
     answer: dict[str, object] = {
         "file_roots": {saltenv: [] for saltenv in context.files.envs()},

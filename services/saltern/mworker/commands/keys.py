@@ -119,7 +119,7 @@ def finger(context: WorkerContext, kwarg: Mapping[str, object]) -> dict[str, dic
 
 
 def finger_master(context: WorkerContext, kwarg: Mapping[str, object]) -> dict[str, dict[str, str]]:
-    """Return the fingerprint of the master's own key."""
+    """Return the fingerprint of the master's own key: {"local": {"master.pub": fingerprint}}."""
     return {"local": {"master.pub": context.keys.private.public.fingerprint(_hash_type(context, kwarg))}}
 
 
@@ -130,7 +130,7 @@ def key_str(context: WorkerContext, kwarg: Mapping[str, object]) -> dict[str, di
 
 
 def master_key_str(context: WorkerContext, kwarg: Mapping[str, object]) -> dict[str, dict[str, str]]:
-    """Return the master's own public key as PEM."""
+    """Return the master's own public key: {"local": {"master.pub": PEM}}."""
     return {"local": {"master.pub": context.keys.private.public.pem}}
 
 
@@ -208,7 +208,10 @@ def generate(context: WorkerContext, kwarg: Mapping[str, object]) -> dict[str, s
 
 
 def generate_accepted(context: WorkerContext, kwarg: Mapping[str, object]) -> dict[str, str]:
-    """Return a new key pair and accept its public key for ``id_``; {} if the id has a key and ``force`` is not set."""
+    """Make a key pair, store its public key as accepted for ``id_``, and return {"priv", "pub"}.
+
+    Return {} if the id has a key and ``force`` is not set.
+    """
     minion = kwarg.get("id_")
     if not is_minion_id(minion):
         raise ControlError("InvocationError", f"{minion!r} is no minion id: name it with id_")

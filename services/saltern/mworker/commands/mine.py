@@ -82,7 +82,7 @@ def _may_have(context: WorkerContext, minion_id: str, fun: str) -> bool:
 
 
 def _open_to(context: WorkerContext, minion_id: str, offered: Mapping[str, object]) -> dict[str, object]:
-    """Return the mine values that their owners allow ``minion_id`` to read (``allow_tgt``), by minion id."""
+    """Return {minion id: mine value} of the values in ``offered`` that their owners allow ``minion_id`` to read (``allow_tgt``)."""
     found: dict[str, object] = {}
     asked: dict[tuple[str, str], bool] = {}
     for minion, value in offered.items():

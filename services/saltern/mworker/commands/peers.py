@@ -71,9 +71,9 @@ def publish(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> 
 
 
 def runner(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> Any:
-    """Answer a minion's ``minion_runner``: run a runner and return its value.
+    """Answer a minion's ``minion_runner``: run a runner in a child process and reply with its value later.
 
-    A request that is repeated with the same nonce runs the runner only once.
+    A refused request gets {}. A request that is repeated with the same nonce runs the runner only once.
     """
     fun = load.get("fun")
     if not isinstance(fun, str) or not isinstance(load.get("arg"), list):
@@ -100,7 +100,7 @@ def runner(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> A
 
 
 def _published(context: WorkerContext, minion_id: str, load: Mapping[str, object]) -> PublishAnswer:
-    """Publish the job that a minion requests and return its record.
+    """Publish the job that a minion requests, and return its PublishAnswer: JID, minions, missing ids.
 
     Raises ControlError if the minion may not publish it or if the load is malformed.
     """

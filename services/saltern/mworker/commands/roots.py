@@ -48,7 +48,10 @@ def read(roots: Roots, path: str, saltenv: str = "base") -> list[dict[str, str]]
 
 
 def write(roots: Roots, data: str, path: str, saltenv: str = "base", index: int = 0) -> str:
-    """Write a file into the root number ``index`` (default: the first) of a saltenv; missing directories are created."""
+    """Write a file into the root number ``index`` (default: the first) of a saltenv; missing directories are created.
+
+    Return a text that says that the file was written, or why not. Raises ControlError if writing fails.
+    """
     directories = roots.get(saltenv)
     if directories is None:
         return f"Named environment {saltenv} is not present"

@@ -99,7 +99,10 @@ def _key_function(fun: str) -> WheelFunction:
 
 
 def _users(context: WorkerContext, fun: str) -> WheelFunction | None:
-    """Return a user's wheel function (synced from ``_wheel`` of the tree), or None. It runs in the worker, as in Salt."""
+    """Return a user's wheel function (synced from ``_wheel`` of the tree); None if there is none of this name.
+
+    It runs in the worker's own process, as in Salt.
+    """
     loader = Loader(Path(context.options.extension_modules), {})
     if fun.count(".") != 1 or not loader.known("wheel", fun.partition(".")[0]):
         return None
@@ -130,7 +133,7 @@ def unwritable(context: WorkerContext, *args: object, **kwargs: object) -> None:
 
 
 def connected(context: WorkerContext) -> list[str]:
-    """Return the accepted minions that the master heard of within ``presence_window`` seconds."""
+    """Return the sorted ids of the accepted minions that sent a message within ``presence_window`` seconds."""
     since = int((time.time() - context.options.presence_window) * 1000)
     return sorted(context.store.presence.present(since) & set(context.store.minion_keys.accepted()))
 

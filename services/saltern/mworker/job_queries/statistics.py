@@ -57,7 +57,7 @@ class Row:
             self.durations.add(took_ms)
 
     def shown(self) -> dict[str, object]:
-        """Return the row as jobs.stats shows it; durations are milliseconds."""
+        """Return the row as jobs.stats shows it: {jobs, returns, failures, missing, p50_ms, p95_ms}."""
         counts = {"jobs": self.jobs, "returns": self.returns, "failures": self.failures, "missing": self.missing}
         return {**counts, "p50_ms": self.durations.percentile(50), "p95_ms": self.durations.percentile(95)}
 

@@ -56,7 +56,7 @@ def shown_time(ms: int) -> str:
 
 
 def silence(state: State) -> str:
-    """Return the text that is shown for a minion that has not returned; it is Salt's own text where that text is true."""
+    """Return the text shown in place of a missing return for this state; Salt's "Minion did not return" where that is true."""
     return _SILENCE.get(state, "Minion did not return")
 
 

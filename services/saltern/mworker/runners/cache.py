@@ -68,7 +68,10 @@ def clear_all(tools: RunnerTools, tgt: object = None, tgt_type: str = "glob") ->
 
 
 def store(tools: RunnerTools, bank: str, key: str, data: object, cachedir: str | None = None) -> None:
-    """Store data under a key of a cache bank (a named area of the master's cache). The banks of minions' data cannot be written."""
+    """Store data under a key of a cache bank (a named area of the master's cache).
+
+    Fails for the banks of minions' data, which cannot be written.
+    """
     _own(bank)
     tools.store.banks.store(_words(bank), str(key), data)
 
@@ -125,7 +128,10 @@ def flush(tools: RunnerTools, bank: str, key: str | None = None, cachedir: str |
 def clear_git_lock(
     tools: RunnerTools, role: str, remote: str | None = None, type: object = None
 ) -> dict[str, list[str]] | str:
-    """Remove update locks of Git remotes. ``role``: gitfs or git_pillar. ``remote``: a glob of remote URLs; default: all."""
+    """Remove update locks of Git remotes. ``role``: gitfs or git_pillar. ``remote``: a glob of remote URLs; default: all.
+
+    Return a map of the removed locks, or the text "No locks were removed".
+    """
     if role not in (GITFS, PILLAR):
         raise RunnerFault(f"Invalid role '{role}'; there are {GITFS} and {PILLAR}")
     return unlocked(tools.options, role, remote)
@@ -141,7 +147,7 @@ def _own(bank: str) -> None:
 
 
 def _told(tools: RunnerTools, bank: str, minion: str) -> dict[str, object]:
-    """Return the data that a minion sent for a bank (``grains``, ``pillar`` or ``mine``)."""
+    """Return the data that the master stores of a minion in a bank (``grains``, ``pillar`` or ``mine``); {} if there is none."""
     return _TOLD[bank](tools, minion, "list").get(minion, {})
 
 

@@ -84,6 +84,8 @@ def update(tools: RunnerTools, backend: object = None, remotes: object = None) -
 def clear_cache(tools: RunnerTools, backend: object = None) -> dict[str, list[str]] | str:
     """Delete the mirrors of Git remotes; the remotes serve no files until they are fetched again. Users' backends clear their
     own caches.
+
+    Return {"cleared": lines, "errors": lines}, or the text "No cache was cleared".
     """
     server = _server(tools, backend)
     outcome = _of_users(server.users, UserFiles.clear_cache, "cleared")
@@ -109,7 +111,10 @@ def clear_file_list_cache(tools: RunnerTools, saltenv: object = None, backend: o
 
 
 def lock(tools: RunnerTools, backend: object = None, remote: str | None = None) -> dict[str, list[str]] | str:
-    """Stop updates of Git remotes until ``clear_lock`` is called. ``remote``: a glob of remote URLs; default: all."""
+    """Stop updates of Git remotes until ``clear_lock`` is called. ``remote``: a glob of remote URLs; default: all.
+
+    Return {"locked": lines, "errors": lines}, or the text "No locks were set".
+    """
     server = _server(tools, backend)
     outcome = _of_users(server.users, lambda each: each.lock(remote), "locked")
     if "gitfs" in server.backends:

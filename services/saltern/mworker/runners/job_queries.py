@@ -201,6 +201,6 @@ def _noted(metadata: object, jid: str) -> dict[str, object]:
 
 
 def _own_returners(load: Mapping[str, object], added: str) -> str:
-    """Return the returners of the job, without the returner that the master adds to every job (``added``)."""
+    """Return the names of the job's returners with commas, without the returner ``added`` that the master adds to every job."""
     names = str(load.get("ret") or "").split(",")
     return ",".join(name for name in names if name and name != added)

@@ -111,10 +111,10 @@ def _report(job: Job) -> dict[str, object] | None:
 def list_job(
     tools: RunnerTools, jid: object, ext_source: object = None, display_progress: bool = False
 ) -> dict[str, object]:
-    """Return a job with its load, its minions, all returns, and its state on each minion with the time of the state (States).
+    """Return a job as {jid, Function, ..., Minions, Result: {minion: return}, States}: its load, minions, returns and states.
 
-    States are expected, delivered, started, returned, offline, lost, cancelled, expired. Jobs from a returner
-    (``ext_source``) have none. Raises RunnerFault for an unknown JID.
+    ``States`` has the job's state on each minion, with its time: expected, delivered, started, returned, offline, lost,
+    cancelled, expired. Jobs from a returner (``ext_source``) have none. Raises RunnerFault for an unknown JID.
     """
     if display_progress:
         _progress(tools, f"Querying returner: {ext_source or 'redis'}")
@@ -320,7 +320,7 @@ def known_job(tools: RunnerTools, jid: object) -> Job:
 
 
 def _job(tools: RunnerTools, jid: object, source: ReturnerJobs | None) -> Job:
-    """Return a job with its returns, from the job cache or from the returner ``source``."""
+    """Return a job with its returns, from the job cache or from the returner ``source``. Raises RunnerFault for an unknown JID."""
     job = source.job(_jid(jid)) if source else tools.store.jobs.job(_jid(jid))
     if job is None:
         raise RunnerFault(unknown_job(str(jid), tools.options.keep_jobs_seconds))
@@ -389,7 +389,7 @@ def _any_match(value: object, patterns: list[str]) -> bool:
 
 
 def _metadata(load: Mapping[str, Any]) -> object:
-    """Return the metadata of a job, from the option of ``salt`` or from an argument."""
+    """Return the metadata of a job, from its load or from its argument ``metadata``; None if it has none."""
     if load.get("metadata"):
         return load["metadata"]
     named = [each for each in load.get("arg") or [] if isinstance(each, Mapping) and each.get("__kwarg__") is True]

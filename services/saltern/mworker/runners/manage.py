@@ -106,8 +106,9 @@ def _numbers(version: str) -> list[int]:
 
 
 def key_regen(tools: RunnerTools) -> str:
-    """Let all minions create new keys, and delete their present keys on the master. Each minion then signs in again and waits
-    until its new key is accepted.
+    """Let all minions create new keys, and delete their present keys on the master. Return a text that says what to do next.
+
+    Each minion then signs in again and waits until its new key is accepted.
     """
     job = tools.ask("*", "glob", "saltutil.regen_keys", timeout=1)
     tools.control.call("wheel", fun="key.delete", user=tools.user, kwarg={"match": "*"})

@@ -50,7 +50,10 @@ class OrchestrationMaster:
         return self._here().sender.fire(tag, data)
 
     def ask(self, job: MinionJob, announced: Mapping[str, object]) -> dict[str, dict[str, object]]:
-        """Publish a job and return {minion id: return}."""
+        """Publish a job, wait for it, and return {minion id: {ret, retcode, jid, out}}.
+
+        With ``expected`` a minion that did not return has {failed: True, out: "no_return", jid}. Raises CommandError.
+        """
         tools = self._here()
         arguments = {
             **{name: value for name, value in job._asdict().items() if name not in ("fun", "passed_on", "expected")},
@@ -86,7 +89,10 @@ class OrchestrationMaster:
         return dict(sorted(answers.found.items()))
 
     def publish(self, job: MinionJob) -> dict[str, object]:
-        """Publish a job without waiting for its returns; return its JID and minions."""
+        """Publish a job without waiting for its returns; return {"jid", "minions"}, or {} if no minion matched.
+
+        Raises CommandError.
+        """
         try:
             done = _publish(
                 self._here(), job, job.tgt, job.tgt_type, job.fun, on_the_wire(list(job.arg), dict(job.kwarg))
@@ -98,7 +104,10 @@ class OrchestrationMaster:
         return {"jid": str(done["jid"]), "minions": list(done["minions"])} if done["jid"] else {}
 
     def run(self, calls: Sequence[MasterCall]) -> list[dict[str, object]]:
-        """Run several runners at the same time and return their results in order."""
+        """Run several runners at the same time and return their results in order.
+
+        A runner that the master refuses has the result {"return": reason, "success": False}. Raises CommandError.
+        """
         tools = self._here()
         heard = self._hears(tools, "salt/run/")
         started: list[RunnerAnswer | str] = []
@@ -116,7 +125,7 @@ class OrchestrationMaster:
         ]
 
     def wheel(self, call: MasterCall) -> dict[str, object]:
-        """Call a wheel function and return its result."""
+        """Call a wheel function and return {"return": value, "success": True}; after an error its text and False."""
         tools = self._here()
         announced = {"type": "wheel", "name": call.fun, "args": dict(call.kwarg)}
         tools.sender.fire(f"{tags.run(self._jid)}/args", announced)
@@ -140,7 +149,7 @@ class OrchestrationMaster:
                 yield event
 
     def orders(self) -> dict[str, dict[str, object]]:
-        """Return the map of state ID to the operators' order (pause, kill) for this orchestration."""
+        """Return the operators' orders (pause, kill) to this orchestration, by state ID. Raises CommandError if Redis fails."""
         try:
             return self._here().store.runner_jobs.orders(self._jid)
         except StoreError as error:
@@ -154,7 +163,7 @@ class OrchestrationMaster:
             _LOG.info("orders to an orchestration that is over stay until they end: %s", error)
 
     def _here(self) -> RunnerTools:
-        """Return the RunnerTools of this process."""
+        """Return the RunnerTools of this process; a forked child first opens connections of its own."""
         if os.getpid() != self._pid:
             self._tools, self._pid, self._heard = self._tools.reopened(), os.getpid(), {}
         return self._tools
@@ -183,19 +192,19 @@ class OrchestrationMaster:
 
 
 class _MinionReturns:
-    """Collects the returns of an orchestration's job."""
+    """Collects the returns of an orchestration's job in ``found``: {minion id: {ret, retcode, jid, out}}."""
 
     def __init__(self, *, expected: bool) -> None:
         self.found: dict[str, dict[str, object]] = {}
         self._expected = expected
 
     def add(self, minion: str, load: Mapping[str, object]) -> None:
-        """Add a minion's return."""
+        """Add the return ``load`` of a minion to ``found``."""
         answer = {"ret": load["return"], "retcode": retcode_of(load), "jid": load.get("jid", "")}
         self.found[minion] = answer | ({"out": load["out"]} if load.get("out") else {})
 
     def add_silent(self, minion: str, jid: str) -> None:
-        """Add a minion that did not return."""
+        """Add a minion that did not return to ``found``, as {failed: True, out: "no_return", jid}, if its return was expected."""
         if self._expected:
             self.found[minion] = {"failed": True, "out": "no_return", "jid": jid}
 

@@ -66,8 +66,9 @@ def show_pillar_cache(tools: RunnerTools, minion: str = "*", **kwargs: object) -
 
 
 def clear_pillar_cache(tools: RunnerTools, minion: str = "*", **kwargs: object) -> bool:
-    """Delete the cached pillar of minions, so that their next request compiles the pillar again. False if the option
-    pillar_cache is off.
+    """Delete the cached pillar of minions, so that their next request compiles the pillar again.
+
+    Return True; False if the option pillar_cache is off.
     """
     if not tools.options.pillar_cache:
         return False

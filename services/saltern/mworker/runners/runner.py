@@ -199,7 +199,7 @@ def seconds(value: object, name: str) -> float:
 
 
 def load_of(call: RunnerCall, options: MasterOptions) -> dict[str, object]:
-    """Return the load of a runner's job for the job cache."""
+    """Return the load with which a runner's job is stored in the job cache: {jid, fun, arg, tgt, tgt_type, user, ret}."""
     return {
         "jid": call.jid,
         "fun": f"runner.{call.fun}",

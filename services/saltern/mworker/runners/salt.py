@@ -12,7 +12,8 @@ from statecore.runtime.runtime import local_runtime
 
 
 def cmd(tools: RunnerTools, fun: str, *args: object, **kwargs: object) -> object:
-    """Run an execution function on the master itself, in the worker's container, and return its result.
+    """Run an execution function on the master itself, in the worker's container, and return its result. Raises
+    RunnerFault if the function fails with an error text.
 
     with_pillar
         ``True``: the function sees the pillar of the minion id ``<master id>_master``

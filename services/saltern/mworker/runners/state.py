@@ -68,7 +68,9 @@ def orchestrate_single(
     pillar: Mapping[str, object] | None = None,
     **kwargs: object,
 ) -> dict[str, object]:
-    """Run a single state of an orchestration, for example ``fun=salt.wheel name=key.list_all``."""
+    """Run a single state of an orchestration, for example ``fun=salt.wheel name=key.list_all``; return the same map as
+    ``orchestrate``.
+    """
     given = {"test": test, "pillar": _map(pillar)}
     named = {key: value for key, value in given.items() if value is not None}
     return _shown(tools, "state.single", [fun, name], {**kwargs, **named, "concurrent": True})
@@ -82,7 +84,9 @@ def orchestrate_high(
     pillar: Mapping[str, object] | None = None,
     **kwargs: object,
 ) -> dict[str, object]:
-    """Run an orchestration that is passed as high data."""
+    """Run an orchestration that is passed as high data (``data``: a map of state ID to states); return the same map as
+    ``orchestrate``.
+    """
     given = {"test": test, "pillar": _map(pillar)}
     named = {key: value for key, value in given.items() if value is not None}
     return _shown(tools, "state.high", [data], {**kwargs, **named, "concurrent": True})
@@ -210,7 +214,7 @@ def _code(returned: Returned) -> int:
 
 
 def runtime_of(tools: RunnerTools, jid: str | None = None) -> Runtime:
-    """Return a state engine with the master's files, for the id ``<master id>_master`` and its pillar."""
+    """Return the state engine in which orchestrations run: the master's files, and the pillar of ``<master id>_master``."""
     options = tools.options
     master = OrchestrationMaster(tools, jid or tools.jid)
     own = {"cachedir": "", "mirrors_dir": options.cachedir, "__role": "master"}
