@@ -171,7 +171,9 @@ def check(
 def get_rule_handle(
     ctx: Context, table: str = "filter", chain: str | None = None, rule: str | None = None, family: str = "ipv4"
 ) -> Answer:
-    """Return a map with ``result``, ``comment`` and ``handle``, the number by which nft identifies a rule."""
+    """Return a map with ``result`` True and ``handle``, the number by which nft identifies a rule; ``result`` False and
+    ``comment`` if the chain does not have the rule.
+    """
     if absent := _absent(ctx, table, chain, family, rule=rule):
         return absent
     found = nftables_rules.handle(_listing(ctx, table, chain, family), str(rule))

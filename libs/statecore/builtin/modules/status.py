@@ -64,7 +64,8 @@ def nproc(ctx: Context) -> int:
 
 
 def diskusage(ctx: Context, *args: str) -> dict[str, dict[str, int | None]]:
-    """Return a map of path to the available and total bytes of its file system.
+    """Return a map of path to {"available": bytes, "total": bytes} of its file system; both are None if it cannot be
+    read.
 
     Arguments are paths of the host, and types of file systems (globs). Without arguments all mounted file systems are
     returned.

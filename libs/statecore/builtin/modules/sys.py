@@ -79,8 +79,8 @@ def list_renderers(ctx: Context, *args: str) -> list[str]:
 
 
 def doc(ctx: Context, *args: str) -> dict[str, str | None]:
-    """Return a map of execution function to its documentation, for the named modules, functions or globs, or for
-    all.
+    """Return a map of execution function to its documentation (None without one), for the named modules, functions or
+    globs, or for all.
 
     CLI Example:
 
@@ -90,8 +90,8 @@ def doc(ctx: Context, *args: str) -> dict[str, str | None]:
 
 
 def state_doc(ctx: Context, *args: str) -> dict[str, str | None]:
-    """Return a map of state function, or state module, to its documentation, for the named modules, functions or globs,
-    or for all.
+    """Return a map of state function, or state module, to its documentation (None without one), for the named modules,
+    functions or globs, or for all.
     """
     found: dict[str, str | None] = {}
     for name in _wanted(ctx, "states", args):
@@ -103,12 +103,14 @@ def state_doc(ctx: Context, *args: str) -> dict[str, str | None]:
 
 
 def returner_doc(ctx: Context, *args: str) -> dict[str, str | None]:
-    """Return a map of returner function to its documentation, for the named modules, functions or globs, or for all."""
+    """Return a map of returner function to its documentation (None without one), for the named modules, functions or
+    globs, or for all.
+    """
     return _docs(ctx, "returners", args)
 
 
 def renderer_doc(ctx: Context, *args: str) -> dict[str, str | None]:
-    """Return a map of renderer to its documentation, for the named renderers or globs, or for all."""
+    """Return a map of renderer to its documentation (None without one), for the named renderers or globs, or for all."""
     return {name: _plain(ctx.catalog.doc(name, "renderers")) for name in list_renderers(ctx, *args)}
 
 

@@ -58,8 +58,8 @@ def version(ctx: Context) -> str:
 
 
 def versions_information(ctx: Context) -> dict[str, dict[str, str | None]]:
-    """Return versions as {section: {name: version}}. The sections are "Salt Version", "Dependency Versions" and "System
-    Versions".
+    """Return versions as {section: {name: version}}; the version of a missing library is None. The sections are "Salt
+    Version", "Dependency Versions" and "System Versions".
     """
     return {
         "Salt Version": {"Salt": ctx.grains.get("saltversion") or version(ctx), "Saltern": version(ctx)},

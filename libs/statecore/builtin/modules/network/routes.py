@@ -59,8 +59,8 @@ def default_route(ctx: Context, family: str | None = None) -> list[dict[str, str
 
 
 def get_route(ctx: Context, ip: str) -> dict[str, str | None]:
-    """Return a map with destination, gateway, interface and source of the route that the kernel chooses for an
-    address.
+    """Return a map with destination, gateway, interface and source of the route that the kernel chooses for an address;
+    the gateway is None for a direct route. Raise CommandError if there is no route.
 
     CLI Example:
 

@@ -60,7 +60,7 @@ class RpmPackage:
 
     def attributes(self) -> dict[str, str | int | None]:
         """Return the attributes of the package that ``pkg.list_pkgs attr=all`` shows: a map with epoch, version,
-        release, arch, install_date and install_date_time_t.
+        release, arch, install_date and install_date_time_t. Unknown ones are None.
         """
         date = None if self.installed is None else datetime.fromtimestamp(self.installed, UTC).isoformat() + "Z"
         return {

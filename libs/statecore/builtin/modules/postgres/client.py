@@ -107,8 +107,8 @@ def _psql(ctx: Context) -> str:
 
 
 def _password_file(ctx: Context, password: object, runas: str | None) -> tuple[dict[str, str], Path | None]:
-    """Write a password into a file that psql reads. Return (environment variables for psql, file to remove
-    afterwards).
+    """Write a password into a file that psql reads. Return (environment variables for psql, file to remove afterwards);
+    ({}, None) without a password.
     """
     if password in (None, ""):
         return {}, None

@@ -64,6 +64,7 @@ def _switched(value: object) -> object:
 
 
 def is_test(kwargs: Mapping[str, object]) -> bool:
+    """Return whether the call of a ``schedule`` function has ``test=True``, so that nothing must be changed."""
     return bool(kwargs.get("test"))
 
 
