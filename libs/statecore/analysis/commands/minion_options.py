@@ -42,7 +42,7 @@ class MinionOptions:
     config: str = ""
 
     def as_data(self) -> dict[str, object]:
-        """Return the description of the minion as a map for a plan file."""
+        """Return a map of all fields (trees, grains, pillar, id, host root), for a plan file."""
         return asdict(self)
 
     @classmethod

@@ -81,7 +81,10 @@ class _Explanation:
         return {**head, "states": [self._state(position) for position in positions]}
 
     def _in_top(self) -> TopEntry | None:
-        """Return where the top file lists the SLS, or the SLS that includes it; None if the top file lists neither."""
+        """Return the top file's target that assigns the SLS (or the SLS that includes it) to the minion, with its ``file:line``.
+
+        None if the top file lists neither.
+        """
         chain = include_chain(self.draft, self.history.sls)
         asked = chain[-1][0] if chain else self.history.sls
         tree = self.parts.run.tree

@@ -182,7 +182,7 @@ def _is_known(ctx: Context, kept: _SavedResult) -> bool:
 
 
 def _mapped(result: dict[str, Any]) -> dict[str, object]:
-    """Return the result of SQL statements with each row as a map of column to value, for one statement or several."""
+    """Return the result map of SQL statements with ``results`` changed to one list of rows, each a map of column to value."""
     if "results" not in result:
         return result
     tables = [(result["columns"], result["results"])]

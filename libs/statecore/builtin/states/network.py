@@ -189,7 +189,7 @@ class _Piece:
         return f"{_CALLED[self.kind].format(name)} {'updated' if self.old else 'added'}."
 
     def change(self, name: str) -> str:
-        """Return the value for the state's changes: a diff of the configuration text, or Salt's words for a new file."""
+        """Return the text for the state's changes: a diff of the configuration text, or Salt's sentence for a new file."""
         return self._diff() if self.old else _NEW[self.kind].format(name)
 
     def _diff(self) -> str:

@@ -35,9 +35,9 @@ def _sls_refusal(name: str, row: str) -> str:
 
 
 def split(chunks: Sequence[Low], disabled: Sequence[str]) -> tuple[list[Low], Running]:
-    """Separate the low chunks whose state function ``state.disable`` has disabled.
+    """Return (chunks that may run, {tag: failed entry} of the chunks whose state function ``state.disable`` has disabled).
 
-    Return (chunks that may run, {tag: failed return in Salt's words} of the others). Chunks of one tag are joined.
+    The entries' comments are Salt's. Chunks of one tag share an entry.
     """
     kept: dict[str, Low] = {}
     left_out: Running = {}

@@ -57,7 +57,7 @@ _NEEDED = ("state", "fun", "name")
 
 
 def faults_of_chunk(data: Mapping[str, object], loader: Loader, ctx: Context) -> list[str]:
-    """Return the faults of a low chunk given to ``state.low``, in Salt's words; [] if it can be called."""
+    """List of Salt's error texts for a low chunk given to ``state.low``; [] if the chunk can be called."""
     return list(_malformed(data)) or list(_uncallable(data, loader, ctx))
 
 

@@ -202,7 +202,7 @@ def _read(path: Path) -> QueueEntry | None:
 
 
 def _started(jid: str) -> str:
-    """Return the time in a JID, in Salt's format; "" if the JID is not a time."""
+    """Return the time in a JID as text in Salt's format (``2026, Jan 31 10:20:30.123456``); "" if the JID is not a time."""
     try:
         return datetime.strptime(jid[:20], "%Y%m%d%H%M%S%f").strftime("%Y, %b %d %H:%M:%S.%f")
     except ValueError:

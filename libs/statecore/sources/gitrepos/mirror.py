@@ -193,8 +193,9 @@ class Mirror:
         return (self.place / _LOCKED).exists()
 
     def lock(self) -> bool:
-        """Lock the Git mirror against updates until ``unlock``. Return False when it was already locked. Raises
-        OSError.
+        """Lock the Git mirror against updates until ``unlock``, and return True; return False when it was already locked.
+
+        Raises OSError if the lock file cannot be written.
         """
         self.place.mkdir(parents=True, exist_ok=True)
         try:
@@ -204,7 +205,10 @@ class Mirror:
         return True
 
     def unlock(self) -> bool:
-        """Allow updates of the Git mirror again. Return True if they were locked. Raises OSError."""
+        """Allow updates of the Git mirror again, and return True; return False if they were not locked.
+
+        Raises OSError if the lock file cannot be removed.
+        """
         try:
             (self.place / _LOCKED).unlink()
         except FileNotFoundError:

@@ -91,7 +91,10 @@ def need_size(algo: object, keysize: int | None) -> int | None:
 
 
 def make_key(algo: str, keysize: int | None) -> PrivateKey:
-    """Return a new random private key of the algorithm ``algo`` with ``keysize`` bits. Raises InvocationError."""
+    """Return a new random private key of the algorithm ``algo`` with ``keysize`` bits (None: the default size).
+
+    Raises InvocationError for an unknown algorithm or size.
+    """
     size = need_size(algo, keysize)
     if algo == "rsa":
         return rsa.generate_private_key(public_exponent=65537, key_size=size or 2048)

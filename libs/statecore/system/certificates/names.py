@@ -70,8 +70,9 @@ def distinguished(value: object) -> x509.Name:
 
 
 def relative(value: object) -> x509.RelativeDistinguishedName:
-    """Return one part of a distinguished name (a relative distinguished name, ``CN=example``) from a text. Raises
-    CommandError, InvocationError.
+    """Return one part of a distinguished name (a relative distinguished name, ``CN=example``) from a text.
+
+    Raises CommandError for a malformed text, InvocationError for a text with several parts.
     """
     try:
         parts = x509.Name.from_rfc4514_string(str(value)).rdns
@@ -107,7 +108,7 @@ def serial(value: object) -> int:
 
 
 def moment(argument: str, value: object) -> datetime:
-    """Return the date in the text of the argument called ``argument``, in UTC. Raises InvocationError."""
+    """Return the date in the text of the argument called ``argument``, in UTC. Raises InvocationError for a malformed date."""
     try:
         return datetime.strptime(str(value), TIME_FORMAT).replace(tzinfo=UTC)
     except ValueError as error:

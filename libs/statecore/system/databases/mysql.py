@@ -88,7 +88,10 @@ def native_hash(password: str) -> str:
 
 
 def privileges(text: object) -> frozenset[tuple[str, str]]:
-    """Set of (privilege, column or "") in a text such as ``SELECT, INSERT (a, b)``. Raises InvocationError."""
+    """Set of (privilege, column or "") in a text such as ``SELECT, INSERT (a, b)``.
+
+    Raises InvocationError for a text that is empty or not a list of privileges.
+    """
     found: set[tuple[str, str]] = set()
     rest = str(text).strip()
     while rest:

@@ -48,7 +48,10 @@ def literal(value: object) -> str:
 
 
 def identifier(name: object) -> str:
-    """Return a quoted name of a PostgreSQL object. Raises InvocationError."""
+    """Return the name of a PostgreSQL object in double quotes, for SQL.
+
+    Raises InvocationError for an empty name or one with control characters.
+    """
     text = str(name)
     if not text or any(ord(each) < 32 or "\ud800" <= each <= "\udfff" for each in text):
         raise InvocationError(f"{text!r} is not a valid name")

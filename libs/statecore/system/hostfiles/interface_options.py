@@ -39,7 +39,9 @@ BOND_MODES = ("balance-rr", "active-backup", "balance-xor", "broadcast", "802.3a
 
 
 def invalid(iface: str, option: str, expected: Iterable[object]) -> InvocationError:
-    """Return the error for an invalid option of a network interface, in Salt's words."""
+    """Return an InvocationError with Salt's message for an invalid option of a network interface, naming the ``expected``
+    values. The caller raises it.
+    """
     return InvocationError(
         f"Invalid option -- Interface: {iface}, Option: {option}, Expected: [{'|'.join(str(each) for each in expected)}]"
     )
@@ -77,7 +79,10 @@ def switch(iface: str, settings: Mapping[str, object], option: str, on: str, off
 
 
 def integer(iface: str, settings: Mapping[str, object], option: str, default: object = None) -> object:
-    """Return an integer option of a network interface as it was given, or ``default``. Raises InvocationError."""
+    """Return an integer option of a network interface as it was given; ``default`` if it is not given.
+
+    Raises InvocationError for a value that is not a whole number.
+    """
     if option not in settings:
         return default
     return checked(iface, option, settings[option], to_int, "integer")
@@ -95,7 +100,7 @@ def checked(iface: str, option: str, value: object, check: Callable[[object], ob
 
 
 def one_of(iface: str, option: str, value: object, valid: Sequence[str]) -> str:
-    """Return the value of a network interface's option as text if it is one of ``valid``. Raises InvocationError."""
+    """Return the value of a network interface's option as text if it is one of ``valid``; else raise InvocationError."""
     if str(value) not in valid:
         raise invalid(iface, option, valid)
     return str(value)
@@ -137,7 +142,10 @@ def bond_mode(iface: str, settings: Mapping[str, object]) -> str:
 
 
 def arp_targets(iface: str, settings: Mapping[str, object]) -> str:
-    """Return the addresses that a network bond monitors by ARP, separated by commas. Raises InvocationError."""
+    """Return the addresses that a network bond monitors by ARP as text, separated by commas.
+
+    Raises InvocationError unless the option is a list of 1 to 16 addresses.
+    """
     targets = settings.get("arp_ip_target")
     if not isinstance(targets, list) or not 1 <= len(targets) <= 16:
         raise invalid(iface, "arp_ip_target", ["list of ips (up to 16)"])
@@ -159,10 +167,10 @@ def ethtool(iface: str, settings: Mapping[str, object]) -> dict[str, str]:
 
 
 def offload(iface: str, settings: Mapping[str, object]) -> dict[str, str]:
-    """Map of the ethtool offload options (work done by the hardware instead of the kernel) that are given for a network
+    """Map of each given ethtool offload option (work done by the hardware instead of the kernel: rx, tx, tso, ...) of a network
     interface to "on" or "off".
 
-    Raises InvocationError.
+    Raises InvocationError for a value that is not boolean.
     """
     names = ("rx", "tx", "sg", "tso", "ufo", "gso", "gro", "lro")
     chosen = {name: switch(iface, settings, name, "on", "off") for name in names}

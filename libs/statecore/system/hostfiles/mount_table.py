@@ -107,7 +107,10 @@ def plain(word: str) -> str:
 
 
 def real_path(host: ManagedHost, path: str) -> str:
-    """Return a path of the host with its symbolic links resolved, as the host's mount table names it. Raises HostError."""
+    """Return a path of the host with its symbolic links resolved, as the host's mount table names it.
+
+    Raises HostError if the path cannot be resolved.
+    """
     place = host.path(path.rstrip("/") or "/")
     return "/" + "/".join((place.relative_to(host.root) if host.mounted else place.resolve()).parts).lstrip("/")
 

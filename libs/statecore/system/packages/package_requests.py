@@ -65,8 +65,9 @@ def wanted(name: str | None, pkgs: object, version: object, normalize: Callable[
 
 
 def packed(sources: object) -> dict[str, str]:
-    """Map of package to the path or URL of its package file, from the argument ``sources`` of ``pkg.install``. Raises
-    InvocationError.
+    """Map of package to the path or URL of its package file, from the argument ``sources`` of ``pkg.install``.
+
+    Raises InvocationError if the argument is not a list of maps with one entry each.
     """
     if not isinstance(sources, list) or not all(isinstance(each, Mapping) and len(each) == 1 for each in sources):
         raise InvocationError("sources must be a list of maps, each with one package name and the place of its file")
@@ -74,7 +75,10 @@ def packed(sources: object) -> dict[str, str]:
 
 
 def named(name: str | None, pkgs: object, sources: object) -> list[str]:
-    """List of the packages that ``pkg.hold`` or ``pkg.unhold`` applies to, from its arguments. Raises InvocationError."""
+    """List of the packages that ``pkg.hold`` or ``pkg.unhold`` applies to, from its arguments.
+
+    Raises InvocationError if none is named, or ``pkgs`` and ``sources`` are both given.
+    """
     if not name and not pkgs and not sources:
         raise InvocationError("One of name, pkgs, or sources must be specified.")
     if pkgs and sources:

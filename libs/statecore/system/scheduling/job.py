@@ -165,7 +165,10 @@ class Job:
 
 
 def function_of(data: Mapping[str, object]) -> str:
-    """Return the name of the function that a scheduled job runs, from any of Salt's three keys. Raises ValueError."""
+    """Return the name of the function that a scheduled job runs, from its key "function", "func" or "fun".
+
+    Raises ValueError if no key names a function.
+    """
     for key in ("function", "func", "fun"):
         if isinstance(data.get(key), str) and data[key]:
             return str(data[key])
@@ -173,7 +176,10 @@ def function_of(data: Mapping[str, object]) -> str:
 
 
 def arguments_of(data: Mapping[str, object]) -> tuple[list[object], dict[str, object]]:
-    """Return (positional arguments, keyword arguments) of the function that a scheduled job runs. Raises ValueError."""
+    """Return (positional arguments, keyword arguments) of the function that a scheduled job runs.
+
+    Raises ValueError if ``args`` is not a list or ``kwargs`` is not a map.
+    """
     args, kwargs = data.get("args") or [], data.get("kwargs") or {}
     if not isinstance(args, list | tuple):
         raise ValueError(f"args is a list, not {args!r}")

@@ -71,8 +71,9 @@ class Remote:
 
 
 def remote_of(ctx: Context, checkout: WantedCheckout) -> Remote:
-    """Return the wanted revision as it is in the remote Git repository. Raises CommandError if the repository does not
-    answer.
+    """Return the commit, kind and upstream that the revision wanted by ``git.latest`` has in the remote repository.
+
+    The commit is None if the repository lacks the revision. Raises CommandError if the repository does not answer.
     """
     try:
         refs = ctx.call("git.remote_refs", checkout.name, **checkout.auth)

@@ -43,8 +43,9 @@ def toggle_plan(ctx: Context, name: str, given: Mapping[str, object], *, wanted:
 
 
 def toggle(ctx: Context, name: str, given: Mapping[str, object], *, runs: bool | None, wanted: bool) -> Outcome:
-    """Enable or disable a service at boot, and return the outcome. ``runs``: current status for the comment; None if it
-    was already right.
+    """Enable (``wanted``) or disable a service at boot, and return the outcome: failed if the service manager fails.
+
+    ``runs``: whether the service runs now, for the comment; None if it was already right.
     """
     word = "enabled" if wanted else "disabled"
     before = bool(ctx.call("service.enabled", name))

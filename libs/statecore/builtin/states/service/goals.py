@@ -129,8 +129,9 @@ def _work(goal: Goal, *, before: bool, at_boot: bool) -> Outcome:
 
 
 def _toggled(goal: Goal, outcome: Outcome, *, runs: bool) -> Outcome:
-    """Enable or disable the service at boot after it was started or stopped, and return the outcome. Its comment
-    replaces that of the start or stop.
+    """Enable or disable the service at boot after it was started or stopped, and return the joined outcome.
+
+    Its comment is that of the change at boot. Without the argument ``enable``, ``outcome`` is returned.
     """
     if goal.enable is None:
         return outcome

@@ -120,7 +120,7 @@ def _number(current: loading.Loaded[x509.CertificateRevocationList] | None) -> i
 
 
 def _uncounted(changes: dict[str, Any], *, counts: bool) -> dict[str, object]:
-    """Return the changes of a revocation list without its number, if ``cRLNumber: auto`` sets the number."""
+    """Return a revocation list's map of changes without the removal of its number, if ``cRLNumber: auto`` sets the number."""
     if not counts or "extensions" not in changes:
         return changes
     rows = {
