@@ -35,7 +35,10 @@ class PillarMemory:
         return self._files[key]
 
     def mirror(self, directory: Path, remote: GitRemote) -> Mirror:
-        """Return the mirror of a git repository from the cache, with the trees that it has read so far; at the first call, make it."""
+        """Return the mirror of a git repository from the cache, with the trees that it has read so far.
+
+        The first call for a repository makes the mirror.
+        """
         known = self._mirrors.setdefault(directory, [])
         found = next((mirror for mirror in known if mirror.remote == remote), None)
         if found is None:

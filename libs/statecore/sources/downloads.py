@@ -40,7 +40,7 @@ _OF_THE_DISK = frozenset(
 
 
 def shown(url: str) -> str:
-    """Return the URL without its password, for messages and logs."""
+    """Return the URL with user and password replaced by ``<redacted>``, for messages and logs."""
     parts = urllib.parse.urlsplit(url)
     if "@" not in parts.netloc:
         return url

@@ -153,7 +153,9 @@ class FileVerification:
 
     def digest(self, ctx: Context, address: str, name: str, saltenv: str) -> tuple[str, str] | None:
         """Return (hash algorithm, hexadecimal digest) that the source ``address`` must have; None when the state
-        requires none. Raises CommandError, HostError.
+        requires none.
+
+        Raises CommandError if the argument ``source_hash`` or the hash file that it names is unusable, HostError.
         """
         if not self.source_hash or self.skip_verify:
             return None
@@ -193,7 +195,7 @@ def path_of(ctx: Context, address: str, saltenv: str, *, verify_ssl: bool = True
     """Return the path, for this process, of the file that ``address`` names: a ``salt://`` URL, a path of the host, or
     a URL, which is downloaded each time.
 
-    Raises CommandError, HostError.
+    Raises CommandError if there is no such file or the download fails, HostError.
     """
     if address.startswith(downloads.SCHEMES):
         place = downloads.cached_at(address, cache_of(ctx), saltenv)

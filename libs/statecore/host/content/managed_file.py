@@ -294,7 +294,10 @@ def copy_into_place(host: ManagedHost, origin: Path, place: Path, wanted: Attrib
 
 
 def move_into_place(origin: Path, place: Path) -> None:
-    """Move a file, link or directory to ``place`` and replace the existing one. Raises OSError and HostError."""
+    """Move a file, link or directory to ``place``, replacing an existing one. Also works between file systems.
+
+    Raises OSError and HostError.
+    """
     if lexists(place) and (_is_directory(place) or _is_directory(origin)):
         # A rename cannot replace a directory that is not empty, nor a file by a directory.
         remove(place)
@@ -328,8 +331,9 @@ def copy_beside(host: ManagedHost, path: Path, suffix: str) -> None:
 
 
 def make_directories(host: ManagedHost, path: Path, wanted: Attributes, stop: Path) -> None:
-    """Create a directory and its missing parents below ``stop``, each with the wanted owner and mode. Raises
-    HostError.
+    """Create a directory and its missing parents below ``stop``, each with the wanted owner and mode.
+
+    Raises HostError if a directory cannot be created or the host does not know the owner.
     """
     check_owner(host, wanted)
     missing = []

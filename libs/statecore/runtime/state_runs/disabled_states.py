@@ -37,7 +37,7 @@ def _sls_refusal(name: str, row: str) -> str:
 def split(chunks: Sequence[Low], disabled: Sequence[str]) -> tuple[list[Low], Running]:
     """Return (chunks that may run, {tag: failed entry} of the chunks whose state function ``state.disable`` has disabled).
 
-    The entries' comments are Salt's. Chunks of one tag share an entry.
+    The entries' comments are Salt's. Of several chunks with one tag, only the first is kept.
     """
     kept: dict[str, Low] = {}
     left_out: Running = {}

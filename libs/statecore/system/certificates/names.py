@@ -53,7 +53,7 @@ _LABEL = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?")
 def distinguished(value: object) -> x509.Name:
     """Return an X.509 distinguished name from a text (RFC 4514), a list of its parts, or a map of attributes.
 
-    Raises CommandError, InvocationError.
+    Raises CommandError for a malformed name, InvocationError for another type.
     """
     try:
         if isinstance(value, str):
@@ -92,10 +92,9 @@ def identifier(value: object) -> x509.ObjectIdentifier:
 
 
 def serial(value: object) -> int:
-    """Return the serial number of a certificate from a number, or from hexadecimal digits with or without colons. None:
-    a new random one.
+    """Return the serial number of a certificate from a number, or from hexadecimal digits with or without colons.
 
-    Raises CommandError.
+    None gives a new random number. Raises CommandError for any other text.
     """
     if value is None:
         return x509.random_serial_number()
@@ -116,8 +115,9 @@ def moment(argument: str, value: object) -> datetime:
 
 
 def general(pairs: Iterable[object]) -> list[x509.GeneralName]:
-    """Return X.509 general names (``DNS``, ``IP``, ``email``, ...) for (type, value) pairs. Raises CommandError,
-    InvocationError.
+    """List of X.509 general names (``DNS``, ``IP``, ``email``, ...), one for each (type, value) pair.
+
+    Raises InvocationError for an item that is not a pair; CommandError or InvocationError for an invalid type or value.
     """
     found = []
     for pair in pairs:
@@ -137,7 +137,7 @@ def general_of(text: object) -> x509.GeneralName:
 
 
 def pair(text: object) -> tuple[str, str]:
-    """Split the text ``type:value`` of a general name into (type, value). Raises InvocationError."""
+    """Split the text ``type:value`` of a general name into (type, value). Raises InvocationError for a text without a colon."""
     kind, colon, value = str(text).partition(":")
     if not colon:
         raise InvocationError(f"a general name is 'type:value', not {text!r}")
@@ -145,7 +145,8 @@ def pair(text: object) -> tuple[str, str]:
 
 
 def domain(value: object, *, dot: bool = False, wildcard: bool = False) -> str:
-    """Return a domain name in ASCII (IDNA), for a certificate. Raises CommandError, InvocationError.
+    """Return a domain name in ASCII (IDNA), for a certificate. Raises CommandError for an invalid name, InvocationError for a
+    value that is not text.
 
     With ``dot`` it may begin with a dot, with ``wildcard`` with ``*.``.
     """

@@ -12,8 +12,9 @@ FORMER: frozenset[str] = frozenset({"text", "version", "serial_bits", "verbose",
 
 
 def short(given: Mapping[str, object]) -> dict[str, object]:
-    """Return the arguments of an ``x509`` function by their short names (``CN``), with ``algorithm`` renamed to
-    ``digest``, and without those that have no effect any more (``FORMER``).
+    """Return the map of an ``x509`` function's arguments with short names (``CN``) as keys.
+
+    ``algorithm`` is renamed to ``digest``. Arguments that have no effect any more (``FORMER``) are left out.
     """
     found: dict[str, object] = {}
     for name, value in given.items():

@@ -15,8 +15,9 @@ class NoSuchFile(CommandError):
 
 
 def content(host: ManagedHost, reference: object) -> bytes:
-    """Return the bytes of a key or certificate that an argument names by path or contains itself. Raises NoSuchFile,
-    InvocationError, HostError.
+    """Return the bytes of a key or certificate. The argument ``reference`` is a path of the host, or the data as text or bytes.
+
+    Raises NoSuchFile if the path does not exist, InvocationError for a value that is neither, HostError.
     """
     if isinstance(reference, bytes):
         return reference

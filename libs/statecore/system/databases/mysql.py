@@ -108,10 +108,9 @@ def privileges(text: object) -> frozenset[tuple[str, str]]:
 
 
 def granted_object(database: object, *, escape: bool = True) -> tuple[str, str, str]:
-    """Return (database, table, both as quoted SQL) for the object of a grant: ``db.table``, ``db.*`` or ``*.*``. Raises
-    InvocationError.
+    """Return (database, table, both as quoted SQL) for the object of a grant: ``db.table``, ``db.*`` or ``*.*``.
 
-    Without ``escape`` the database name is used as given, as a pattern.
+    Without ``escape`` the database name is used as given, as a pattern. Raises InvocationError for any other text.
     """
     name, dot, table = str(database).rpartition(".")
     if not dot or not name or not table:

@@ -30,7 +30,7 @@ def missing(host: ManagedHost) -> str | None:
 
 
 def read(host: ManagedHost, user: str) -> str:
-    """Return the text of a user's cron table; "" if the user has none. Raises HostError."""
+    """Return the text of a user's cron table; "" if the user has none. Raises HostError if crontab cannot run."""
     if host.which("crontab"):
         text = host.run([*_crontab(host, user), "-l"]).stdout
     else:
@@ -41,7 +41,10 @@ def read(host: ManagedHost, user: str) -> str:
 
 
 def install(host: ManagedHost, user: str, text: str) -> str:
-    """Install a text as a user's cron table. Return "", or crontab's error message. Raises HostError."""
+    """Replace a user's cron table by a text. Return "" on success, or crontab's error message.
+
+    Raises HostError if crontab cannot run or the user does not exist.
+    """
     data = text.encode("utf-8", "surrogateescape")
     if host.which("crontab"):
         result = host.run([*_crontab(host, user), "-"], stdin=data)

@@ -63,7 +63,8 @@ def unknown(names: Iterable[str]) -> str | None:
 
 def switch(iface: str, settings: Mapping[str, object], option: str, on: str, off: str) -> str | None:
     """Return the text ``on`` or ``off`` for a boolean option of a network interface; None if the option is not given.
-    Raises InvocationError.
+
+    Raises InvocationError for a value that is not boolean.
     """
     if option not in settings:
         return None
@@ -135,7 +136,10 @@ def is_netmask(value: object) -> bool:
 
 
 def bond_mode(iface: str, settings: Mapping[str, object]) -> str:
-    """Return the number of a network bond's mode, as text. Raises InvocationError."""
+    """Return the number of a network bond's mode, as text, from its number or name.
+
+    Raises InvocationError for an unknown mode.
+    """
     numbers = [str(number) for number in range(len(BOND_MODES))]
     mode = one_of(iface, "mode", settings.get("mode"), [*numbers, *BOND_MODES])
     return mode if mode in numbers else str(BOND_MODES.index(mode))
@@ -153,8 +157,9 @@ def arp_targets(iface: str, settings: Mapping[str, object]) -> str:
 
 
 def ethtool(iface: str, settings: Mapping[str, object]) -> dict[str, str]:
-    """Map of the ethtool options autoneg, duplex and speed that are given for a network interface. Raises
-    InvocationError.
+    """Map of each given ethtool option (autoneg, duplex, speed) of a network interface to its value as text.
+
+    Raises InvocationError for a value that the option does not allow.
     """
     found: dict[str, str] = {}
     if (autoneg := switch(iface, settings, "autoneg", "on", "off")) is not None:

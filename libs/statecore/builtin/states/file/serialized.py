@@ -191,7 +191,7 @@ def _written(
 
 
 def _merged(there: object, data: object) -> object:
-    """Merge ``data`` into the data of the existing file, map by map; values of ``data`` take precedence."""
+    """Return ``data`` merged over the existing file's data (``there``), map by map. A value that is not a map is replaced."""
     if not (isinstance(there, Mapping) and isinstance(data, Mapping)):
         return data
     return {**there, **{key: _merged(there[key], value) if key in there else value for key, value in data.items()}}

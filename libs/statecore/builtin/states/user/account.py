@@ -83,7 +83,7 @@ def number(argument: str, value: object) -> int | None:
 
 
 def hashed(ctx: Context, name: str, password: str) -> str:
-    """Return the user's current password hash if it matches the password, else a new hash."""
+    """Return the hash of a password for /etc/shadow: the user's current hash if it matches the password, else a new one."""
     known = str(ctx.call("shadow.info", name)["passwd"])
     # A locked account has a "!" before the hash.
     bare = known.removeprefix("!")
