@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import select
+import socket
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -67,6 +68,21 @@ class Fleet:
         made = Publisher(self.role, self.context, self.store, self.keys)
         self.publishers.append(made)
         return made
+
+    def end(self, publisher: Publisher) -> None:
+        """Close a publisher and wait until its port is free: libzmq closes sockets in a thread of its own."""
+        publisher.close()
+
+        def is_free() -> bool:
+            with socket.socket() as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                try:
+                    probe.bind(("127.0.0.1", self.options.publish_port))
+                except OSError:
+                    return False
+            return True
+
+        self.eventually(is_free)
 
     def minion(self, publisher: Publisher, subscription: bytes = b"") -> zmq.Socket[bytes]:
         """A subscriber that is heard."""
@@ -242,7 +258,7 @@ def test_a_restarted_publisher_goes_on_where_it_stopped(fleet: Fleet) -> None:
     minion = fleet.minion(publisher)
     fleet.publish("before")
     fleet.heard(publisher, minion, 1)
-    publisher.close()
+    fleet.end(publisher)
     fleet.publish("meanwhile")
     publisher = fleet.publisher()
     assert fleet.funs(fleet.heard(publisher, minion, 1)) == ["meanwhile"]
@@ -257,7 +273,7 @@ def test_a_replaced_publisher_goes_on_where_the_other_stopped(
     if sent:
         fleet.publish("before")
         fleet.heard(publisher, minion, 1)
-    publisher.close()
+    fleet.end(publisher)
     fleet.publish("meanwhile")
     monkeypatch.setattr(publisher_module.socket, "gethostname", lambda: "another-container")
     publisher = fleet.publisher()
@@ -271,7 +287,7 @@ def test_replicas_that_are_gone_leave_nothing_behind(fleet: Fleet, monkeypatch: 
         monkeypatch.setattr(publisher_module.time, "time", lambda number=number: now + number * 3000)
         publisher = fleet.publisher()
         publisher.poll()
-        publisher.close()
+        fleet.end(publisher)
     with redis.Redis.from_url(fleet.options.redis_url, decode_responses=True) as raw:
         assert sorted(raw.hkeys("salt:publisher:cursors")) == ["*", "replica-3", "replica-4"]
 
@@ -299,7 +315,7 @@ def test_what_is_older_than_the_window_is_not_sent_again(
 ) -> None:
     publisher = fleet.publisher()
     publisher.poll()
-    publisher.close()
+    fleet.end(publisher)
     fleet.publish("too old")
     fleet.options = new_options(redis_url=fleet.options.redis_url, replay_window=-1)
     publisher = fleet.publisher()

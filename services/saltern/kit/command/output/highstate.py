@@ -153,7 +153,9 @@ def _changes(state: StateReturn, options: OutputOptions, depth: int) -> tuple[bo
     if not isinstance(changes, Mapping):
         return True, f"Invalid Changes data: {changes}"
     hosts = changes.get("ret")
-    if isinstance(hosts, Mapping) and changes.get("out") == "highstate":
+    if hosts is not None and changes.get("out") == "highstate":
+        if not isinstance(hosts, Mapping):
+            raise TypeError(f"the hosts of a highstate are a {type(hosts).__name__}, not a map")
         reports = [_host(name, value, options) for name, value in hosts.items()]
         lines = [line for report, _ in reports for line in report.splitlines()]
         text = "".join(f"\n{' ' * VALUE_COLUMN}{line}" for line in lines)
