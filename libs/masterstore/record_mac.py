@@ -21,6 +21,7 @@ RecordMac: TypeAlias = Callable[[str, bytes], bytes]
 
 #: Kinds of records.
 PUBLICATION, LOAD, ACCEPTED_KEY = "publication", "load", "accepted key"
+AUDIT_ENTRY, AUDIT_END = "audit entry", "audit end"
 
 _ADVICE = "Whoever writes to Redis beside the master made it; after an upgrade see the option accept_unsigned_records"
 

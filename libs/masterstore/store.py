@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from masterstore import keys
+from masterstore.audit import Audit
 from masterstore.cache import Banks, Cache, Presence
 from masterstore.client import Client
 from masterstore.durability import Durability, trouble_with
@@ -55,6 +56,7 @@ class Store:
         self.epochs = EpochStore(client)
         self.sign_ins = SignIns(client, records)
         self.locks = Locks(client)
+        self.audit = Audit(client, records)
         self.schema = Schema(client)
 
     @classmethod

@@ -34,6 +34,7 @@ COMMANDS: Mapping[str, Command] = {
         "saltern.minion.duties.node_labels", "write a Kubernetes node's labels as grains of its minion"
     ),
     "store": Command("saltern.storecheck.main", "check, repair and migrate the data in Redis"),
+    "audit": Command("saltern.storecheck.audit", "verify and export the record of who did what on the master"),
     "completion": Command("saltern.cli.completion", "print the completion script for bash, zsh or fish"),
     "complete": Command("saltern.cli.complete", "print completions for a command line (called by these scripts)"),
     "health": Command("saltern.kit.process.probe", "ask the role on this machine whether it is ready"),

@@ -1,14 +1,14 @@
 """Table of secrets: decides which parts of a state run and of a job's arguments nobody is shown. Pure.
 
-Logs, events, state returns, the job cache's returns and the listings of jobs ask this table. Two kinds of secrets:
+Logs, events, the audit record, state returns and the listings of jobs ask this table. Two kinds of secrets:
 
-* A low chunk (HIDING): ``no_log`` hides name, comment and changes, as in Salt. ``output_loglevel: quiet`` hides the
-  text of the command; Salt hides it in logs only. ``hide_output`` is applied where the command runs (modules/cmd).
+* Low chunks: ``no_log`` hides name, comment and changes, as in Salt. ``output_loglevel: quiet`` hides the text of the
+  command; Salt hides it in logs only. ``hide_output`` is applied where the command runs (modules/cmd).
 * Arguments of a function (SECRET_NAME, SECRET_POSITIONS): the values of arguments whose names say that they are secret.
 
 All other names, comments and outputs are shown as Salt shows them.
 
-Source: docs/security.md#audit
+Source: docs/security.md#secrets
 """
 
 from __future__ import annotations

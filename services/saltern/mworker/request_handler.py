@@ -39,6 +39,9 @@ BAD_LOAD = packb("bad load")
 #: Commands of minions that are not rows of MINION_COMMANDS.
 UNLISTED = frozenset({"_auth", "ping", "_pillar"})
 
+#: Commands of operators whose refusal is recorded in the audit record.
+_AUDITED = frozenset({"publish", "runner", "wheel"})
+
 #: Commands that work without Redis; their success does not end an outage.
 _WITHOUT_STORE = frozenset({"ping", "runner"})
 
@@ -267,6 +270,8 @@ class RequestHandler:
         except _OtherPool:
             raise
         except ControlError as error:
+            if cmd in _AUDITED:
+                self._context.record_audit("refused", client, cmd=cmd, why=error.name)
             return cmd, "refused", refused(error.name, error.message)
         except StoreUnavailable as error:
             self._log_outage(error, cmd)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from masterstore.epochs import Epochs
+from masterstore.errors import StoreCorrupt, StoreError
 from masterstore.store import Store
 from saltern.kit.config.master import MasterOptions
 from saltern.kit.keys.master_keys import MasterKeys
@@ -55,6 +56,22 @@ class WorkerContext:
     #: Maps of minion id to the pillar and to its encrypted form; a pillar is decrypted again only after a change.
     _pillars: dict[str, Mapping[str, object]] = field(default_factory=dict)
     _sealed: dict[str, bytes] = field(default_factory=dict)
+
+    def record_audit(self, act: str, who: str, **fields: object) -> None:
+        """Append an entry to the audit record, unless the option ``audit`` is off.
+
+        ``act``: the kind of action; ``who``: a client key's name or a minion id. An entry that cannot be written is
+        logged with its fields: the action happened already.
+        """
+        if not self.options.audit:
+            return
+        entry = {"act": act, "who": who, **fields}
+        try:
+            self.store.audit.append(entry, int(time.time() * 1000), kept=self.options.audit_kept)
+        except StoreCorrupt as error:
+            self.log.error("audit: %s", error)
+        except StoreError as error:
+            self.log.error("audit: not recorded: %s: %s", entry, error)
 
     def epochs(self) -> Epochs:
         """Return the epochs of session and publication keys, at most two seconds old. Raises StoreUnavailable if they

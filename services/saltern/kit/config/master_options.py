@@ -187,6 +187,10 @@ class MasterOptions(StateOptions, FileserverOptions, WorkerOptions):
         "act on jobs and accepted keys in Redis that no worker signed, and sign these keys: only during an upgrade from "
         "release 0.1, whose workers did not sign",
     )
+    audit: bool = option(
+        False, "record sign-ins that change a key, publications, runners and wheel functions in Redis, as a hash chain"
+    )
+    audit_kept: int = option(100_000, "approximate number of entries of the audit record that Redis keeps")
     replay_window: int = option(
         300,
         "seconds during which a job is still delivered to minions that missed it, and sent by a publisher "

@@ -116,6 +116,8 @@ def published(
         lists = {"minions": list(target.minions), "missing": list(target.missing)}
         context.fire(tags.job_new(published.jid), {"jid": published.jid, **announced, **shown, **lists})
         context.fire(tags.job_publish(published.jid), {**load, **shown, "jid": published.jid})
+        whole = {"jid": published.jid, "user": load["user"], **announced, **shown, "minions": len(target.minions)}
+        context.record_audit("publish", client, **whole)
         context.log.info("%s for %d minions", fun, len(target.minions), extra={"jid": published.jid, "client": client})
     answer: PublishAnswer = {
         "jid": published.jid,
@@ -277,6 +279,10 @@ def runner(context: WorkerContext, client: str, fields: Mapping[str, object]) ->
     begun = begin_runner(context, request_id, call)
     if begun == jid:
         options, key_dir = context.options, context.key_dir
+
+        context.record_audit(
+            "runner", client, user=call.user, fun=call.fun, jid=jid, arg=load_of(call, context.options)["arg"]
+        )
 
         def work() -> None:
             run_runner(call, options, key_dir)

@@ -17,7 +17,7 @@ from saltern.kit.links.rights import Call, Kind, rights_of_minion, runners_of_mi
 from saltern.mworker.authorise import NotAllowed, decided, reached
 from saltern.mworker.commands import control
 from saltern.mworker.deferred_reply import DeferredReply
-from saltern.mworker.runners.runner import RunnerTools, run_runner, with_tools
+from saltern.mworker.runners.runner import RunnerTools, load_of, run_runner, with_tools
 from saltern.mworker.worker_context import WorkerContext
 from saltwire.errors import PeerFault
 
@@ -92,6 +92,7 @@ def runner(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> A
     if control.begin_runner(context, _request_id(minion_id, load), call) != call.jid:
         # The child process that the first message started answers.
         return DeferredReply(None, refused={})
+    context.record_audit("runner", minion_id, fun=fun, jid=call.jid, arg=load_of(call, context.options)["arg"])
     work = partial(run_runner, call, context.options, context.key_dir)
     return DeferredReply(work, refused={}, lost=partial(control.end_lost, context, call.jid))
 
