@@ -33,6 +33,7 @@ _STOOD_IN = (
     "opentelemetry.metrics",
     "opentelemetry.sdk",
     "opentelemetry.sdk.metrics",
+    "redis.commands.cluster",
 )
 
 #: What a master uses; they import the rest of what they need.

@@ -5,7 +5,6 @@ Source: docs/protocol.md#file-transfer
 
 from __future__ import annotations
 
-import gzip
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -30,7 +29,7 @@ def chunk(data: bytes, relative: str, *, gzip_level: int | None = None) -> FileC
     """
     if data and gzip_level:
         level = min(max(gzip_level, 1), 9)
-        return {"data": gzip.compress(data, compresslevel=level), "dest": relative, "gzip": level}
+        return {"data": zlib.compress(data, level=level, wbits=31), "dest": relative, "gzip": level}
     return {"data": data, "dest": relative}
 
 
