@@ -184,7 +184,7 @@ class Faults:
         self.count: Callable[[], None] = _nothing
 
     def report(self, key: str, why: str) -> None:
-        """Count malformed data that was skipped, and report its Redis key if it is new. ``why`` is the reason."""
+        """Count malformed data that was skipped, and call ``tell(key, why)`` if the Redis key was not reported before."""
         self.total += 1
         self.count()
         if key not in self.known:

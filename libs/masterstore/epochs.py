@@ -87,8 +87,9 @@ class EpochStore:
         return self._rotated("aes", fence)
 
     def rotate_session(self, fence: Fence | None = None) -> int:
-        """Start a new epoch of the session keys: each minion signs in again. Return its number. ``fence`` as for
-        ``rotate_aes``.
+        """Start a new epoch of the session keys, so that each minion signs in again, and return its number.
+
+        With ``fence`` nothing changes if the caller has lost the lock; then the current number is returned.
         """
         return self._rotated("session", fence)
 

@@ -46,9 +46,9 @@ class JobBudget:
         return int(self._client.call("hdel", keys.JOB_BYTES, *map(str, over))) if over else 0
 
     def evict(self, budget: int) -> Evicted:
-        """Delete the oldest jobs until the cache is within ``budget`` bytes. One call does a bounded amount of work.
+        """Delete the oldest jobs until the cache is within ``budget`` bytes, and return the numbers of deleted jobs and bytes.
 
-        Jobs that still expect returns or wait for minions are kept.
+        One call does a bounded amount of work. Jobs that still expect returns or wait for minions are kept.
         """
         above = self.bytes() - budget
         jobs = freed = kept = 0
@@ -72,9 +72,9 @@ class JobBudget:
         return Evicted(jobs, freed)
 
     def drop_ended(self, before_ms: int) -> Evicted:
-        """Delete the jobs that ended before ``before_ms``; one call does a bounded amount of work.
+        """Delete the jobs that ended before ``before_ms``, and return the numbers of deleted jobs and bytes.
 
-        A job without expected minions counts as ended when it was created.
+        One call does a bounded amount of work. A job without expected minions counts as ended when it was created.
         """
         jobs = freed = kept = 0
         for _ in range(_GOES):

@@ -105,7 +105,10 @@ class Lives:
         ]
 
     def cancel(self, jid: str, minions: Iterable[str] | None, now_ms: int) -> list[str]:
-        """Cancel a job on these minions, or on all; return the sorted ids of the minions that had not started it."""
+        """Cancel a job on these minions (None: on all). Return the sorted ids of the minions on which it was cancelled.
+
+        Minions that have started the job are left out.
+        """
         if minions is None:
             minions = [text(name) for name in self._client.call("smembers", keys.job_minions(jid))]
         return sorted(self.move(jid, State.CANCELLED, list(minions), now_ms))
@@ -128,7 +131,7 @@ class Lives:
         return found
 
     def move(self, jid: str, to: State, minions: Sequence[str], now_ms: int) -> list[str]:
-        """Set the state of a job on these minions; return the ids of those for which MOVES allows the change."""
+        """Set the state of a job on these minions. Return the ids of the minions whose state changed; MOVES may forbid a change."""
         done: list[str] = []
         for at in range(0, len(minions), _BATCH):
             names = [keys.job(jid), keys.life(jid), keys.job_minions(jid)]

@@ -83,8 +83,7 @@ class SignIns:
         self._begin = client.redis.register_script(_BEGIN)
 
     def begin(self, minion: str, pem: str, now_ms: int) -> SignInFacts:
-        """Return the stored data about a minion that signs in with the public key ``pem`` (in the form of
-        ``keys.clean_pem``).
+        """Record that a minion signs in with the public key ``pem`` (in the form of ``keys.clean_pem``); return its stored data.
 
         ``now_ms``: milliseconds since 1970.
         """

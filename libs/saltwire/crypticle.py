@@ -122,8 +122,7 @@ class SerialGate:
         self._last = 0
 
     def admits(self, value: object) -> bool:
-        """Return True if a publication's serial number is larger than that of the last one. The number is removed from
-        the map.
+        """Remove the serial from the map of a publication. Return True if it is larger than that of the last publication.
 
         A value without a serial is accepted. A serial that is not an integer is refused.
         """

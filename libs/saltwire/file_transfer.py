@@ -23,7 +23,7 @@ def is_inside(path: str) -> bool:
 
 
 def chunk(data: bytes, relative: str, *, gzip_level: int | None = None) -> FileChunk:
-    """Return the master's reply with one chunk of a file; empty data ends the file.
+    """Return the master's reply with one chunk of a file: {data, dest: path in the state tree, gzip}. Empty data ends the file.
 
     ``gzip_level`` 1 to 9 compresses the chunk, None or 0 does not.
     """

@@ -196,7 +196,7 @@ def _salt_cp(flags: argparse.Namespace, context: CommandContext) -> int:
 
 
 def _bring(item: Item, target: tuple[Any, str], send: Any, *, compressed: bool) -> dict[str, object]:
-    """Copy one file or directory to the minions. Return the map of minion id to True, or to the minion's first error."""
+    """Copy one file or directory to the minions. Return {minion id: True, or the text of the minion's first error}."""
     if item.source is None:
         directory: dict[str, Any] = send(*target, {"dest": item.remote, "chunk": None})
         return directory

@@ -104,9 +104,9 @@ def _limit(given: object) -> int | None:
 
 @contextlib.contextmanager
 def _whole_file(path: Path) -> Iterator[Callable[[str], object]]:
-    """Yield a function that writes text to a temporary file; rename the file to ``path`` at the end of the block.
+    """Yield a function that writes text to a temporary file; rename that file to ``path`` at the end of the ``with`` block.
 
-    Raise CommandError if that fails.
+    If the block or a write fails, ``path`` is not changed. Raise CommandError, also for ControlError and ControlTimeout.
     """
     try:
         with (

@@ -100,7 +100,7 @@ class ReturnPrinter:
         self._summary = (flags.summary or options.cli_summary) and not printer.options.out
 
     def announce(self, jid: str) -> None:
-        """Print the line with the job's JID, if an option asks for it."""
+        """Print the text with the job's JID before the returns; print nothing without ``--verbose`` and ``--show-jid``."""
         started = report.started(jid, verbose=self._request.flags.verbose, show_jid=self._show_jid)
         if started:
             (print_on_stderr if for_programs(self._request.flags) else self._printer.say)(started)

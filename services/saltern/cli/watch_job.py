@@ -178,7 +178,7 @@ def jid_of(arg: Sequence[object], kwarg: Mapping[str, object]) -> str:
 
 
 def _columns() -> int:
-    """Return the width of the terminal in columns."""
+
     try:
         return os.get_terminal_size(sys.stderr.fileno()).columns or _COLUMNS
     except (OSError, ValueError):

@@ -68,7 +68,10 @@ def _roots(settings: Settings) -> dict[str, object]:
 
 
 def render_env(settings: Settings, paths: Paths, programs: Path, password: str) -> str:
-    """Return the content of ``.lab/env`` for a POSIX shell. ``programs``: directory of the ``salt`` command."""
+    """Return the text of ``.lab/env``, which a POSIX shell sources to use the lab.
+
+    ``programs``: directory of the ``salt`` command.
+    """
     values = {
         "SALT_CONFIG_DIR": str(paths.etc),
         "SALTERN_PUBLISH_PORT": str(settings.ports["publish_port"]),
@@ -147,7 +150,7 @@ _DIRECTORIES = ("etc", "home", "root", "run", "tmp", "usr", "var/lib", "var/log"
 
 
 def host_files(name: str, index: int, uid: int, gid: int) -> dict[str, str]:
-    """Return the map of path to content for the files of a host that a lab's minion manages.
+    """Return {path: content} of the files that a lab's simulated host has at its start, such as etc/passwd and etc/hosts.
 
     The user who runs the lab is one of the host's users.
     """

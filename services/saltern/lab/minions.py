@@ -25,7 +25,10 @@ _STUCK: Mapping[str, str] = {"minions_rejected": "rejected", "minions_denied": "
 
 @contextlib.contextmanager
 def master(paths: Paths) -> Iterator[ControlClient]:
-    """Connect to port 4507 of the lab's master for the ``with`` block. Errors inside the block become LabError."""
+    """Connect to port 4507 of the lab's master for the ``with`` block, which gets the ControlClient.
+
+    ConfigError, ControlError and ControlTimeout inside the block become LabError.
+    """
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
     client = None
     try:

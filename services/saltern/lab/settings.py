@@ -83,7 +83,7 @@ def settle(wanted: RequestedSettings, last: Settings | None) -> Settings:
 
 
 def dump(settings: Settings) -> str:
-    """Return the lab's settings as JSON text."""
+    """Return the lab's settings as JSON text, in the form that ``load`` reads."""
     values = {
         "tree": str(settings.tree),
         "minions": list(settings.minions),

@@ -194,7 +194,10 @@ def end_lost_runners(context: MaintenanceContext) -> None:
 
 
 def start_scheduled(context: MaintenanceContext, due: Sequence[Due]) -> None:
-    """Start the runners of the master's schedule that are ``due``."""
+    """Start the runners ``due`` of the master's schedule. A runner that the master refuses is logged as an error.
+
+    Nothing is started after this replica has lost the lock.
+    """
     for each in due:
         if context.store.locks.newest(_LOCK) != context.token:
             context.role.log.warning("%s of the schedule is left to whoever has the lock now", each.name)
@@ -303,7 +306,10 @@ class TaskSchedule:
 
 
 def run_due_tasks(context: MaintenanceContext, schedule: TaskSchedule, owner: str) -> None:
-    """Run the maintenance tasks whose time has come, if this replica has the lock. Raises StoreError."""
+    """Take or renew the lock; if this replica has it, run the maintenance tasks and scheduled runners whose time has come.
+
+    A malformed key in Redis stops only the task that reads it. Raises StoreError if Redis or the lock fails.
+    """
     store = context.store
     token = store.locks.acquire(_LOCK, owner, _LOCK_MS)
     due = list(context.scheduled.due(store.runner_jobs.running() if context.role.options.schedule else ()))

@@ -210,7 +210,7 @@ class Minion:
             self._take_job(job)
 
     def _take_job(self, job: Mapping[str, object]) -> None:
-        """Run a published job if its target matches this minion and the job is new."""
+        """Hand a published job to the zygote if its target matches this minion and the job is new; else ignore it."""
         if self._wanted(job) and (message := self._jobs.take(job)) is not None:
             _LOG.info("runs %s", job["fun"], extra={"jid": job["jid"], "minion": self._identity.id})
             if (event := job_started(job, self._identity.id)) is not None:
@@ -428,7 +428,10 @@ def is_for(job: Mapping[str, object], subject: Subject, nodegroups: Mapping[str,
 
 
 def start_events(options: MinionOptions, minion_id: str, grains: Mapping[str, object]) -> list[dict[str, object]]:
-    """Return the requests that fire the minion's start events, with the grains named by ``start_event_grains``."""
+    """Return the loads of the requests that fire this minion's start events at the master, old tag first if it is enabled.
+
+    They carry the grains that ``start_event_grains`` names.
+    """
     text = f"Minion {minion_id} started at {time.asctime()}"
     event = {name: grains[name] for name in options.start_event_grains if name in grains}
     names = [tags.MINION_START_LEGACY] if options.enable_legacy_startup_events else []

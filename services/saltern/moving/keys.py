@@ -79,7 +79,10 @@ def lay_down(keys: Path, found: Mapping[str, bytes]) -> list[Path]:
 
 
 def held(keys: Path, sign_name: str, signature: str) -> dict[str, bytes]:
-    """Return the map of file name in Salt's ``pki_dir`` to content for the master's keys of the roles. Raise CommandError."""
+    """Return {file name in Salt's ``pki_dir``: content} for the master's own keys, read from the roles' key directories.
+
+    Raise CommandError.
+    """
     directory = keys / "mworker"
     if not (directory / "master.pem").exists():
         raise CommandError(
@@ -89,7 +92,7 @@ def held(keys: Path, sign_name: str, signature: str) -> dict[str, bytes]:
 
 
 def put(path: Path, content: bytes, mode: int) -> None:
-    """Write a file atomically. It is readable by its owner only until ``mode`` is set."""
+    """Write a key file and its directory atomically. The file is readable by its owner only until ``mode`` is set."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     atomic_file.write(path, content, mode, exact=True)
 

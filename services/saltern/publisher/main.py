@@ -185,7 +185,7 @@ class Publisher:
         return self._aes
 
     def _publish_entry(self, stream_id: str, load: Mapping[str, object] | StoreCorrupt, aes: Crypticle) -> None:
-        """Publish an entry of the stream. An entry that is not a job is logged and skipped."""
+        """Send the job in an entry of the stream to minions. A malformed or too old entry is logged as an error and skipped."""
         if isinstance(load, StoreCorrupt):
             self._role.metrics.store_faults.inc()
             self._role.log.error("not published: %s", load)

@@ -103,7 +103,10 @@ class Inbox:
         self._last_wait_reason = ""
 
     def finished(self, task: EventTask) -> None:
-        """Report that the reactions to an event have ended, successfully or not. May be called from any thread."""
+        """Report that this attempt at the reactions to an event has ended, successfully or not.
+
+        ``poll`` then acknowledges the event or tries again. May be called from any thread.
+        """
         self._finished.put(task)
 
     def poll(self, react: Callable[[EventTask], None]) -> None:

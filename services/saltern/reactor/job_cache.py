@@ -207,7 +207,7 @@ def follow_loads(options: MasterOptions, runtime: Callable[[], Runtime], ended: 
 def followers(
     options: MasterOptions,
 ) -> list[tuple[str, Callable[[MasterOptions, Callable[[], Runtime], threading.Event], None]]]:
-    """Return the (name, function) of each thread that copies jobs with these options."""
+    """Return (thread name, function) for each thread that copies jobs to a returner with these options; [] if none is set."""
     wanted = (("job-cache", follow, has_own_cache(options)), ("ext-job-cache", follow_loads, has_ext_cache(options)))
     return [(name, work) for name, work, needed in wanted if needed]
 

@@ -133,7 +133,7 @@ class Server:
             self._measure(now)
 
     def drain(self) -> None:
-        """Refuse new requests; wait at most DRAIN_SECONDS for workers to finish theirs."""
+        """Stop reading requests, and wait at most DRAIN_SECONDS until the workers have finished those that they have."""
         self._poller.unregister(self._minions.fileno())
         self._poller.unregister(self._control)
         deadline = time.monotonic() + DRAIN_SECONDS

@@ -170,9 +170,9 @@ _PACKAGES = ("cryptography", "Jinja2", "msgpack", "PyYAML", "pyzmq", "redis")
 
 
 def words_of_stdin(words: Sequence[str]) -> list[str]:
-    """Return the words of the command line.
+    """Return the words of a command line as a list.
 
-    Where they hold ``--args-stdin``, each line of standard input replaces it as one more option or argument.
+    If ``--args-stdin`` is one of them, it is removed, and the lines of standard input are added at the end, one word a line.
     """
     if "--args-stdin" not in words:
         return list(words)

@@ -9,7 +9,7 @@ NO_MATCH = "No minions matched the target. No command was sent, no jid was assig
 
 
 def retcode_of(load: Mapping[str, object]) -> int:
-    """Return the return code of a minion's return ``load``; the largest one if the job has several functions."""
+    """Return the number ``retcode`` in a minion's return; 0 if it is missing, the largest if the job has several functions."""
     code = load.get("retcode") or 0
     codes = code.values() if isinstance(code, Mapping) else code if isinstance(code, list) else [code]
     return max((int(one) for one in codes if isinstance(one, int)), default=0)

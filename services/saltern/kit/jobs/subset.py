@@ -10,7 +10,7 @@ from saltern.kit.jobs.watch import JobWatch
 
 
 class _Capable:
-    """Collects the minions that answered that they have a function, for ``salt --subset``."""
+    """Collects in ``minions`` the ids of the minions that have the function ``fun``, for ``salt --subset``."""
 
     def __init__(self, fun: str) -> None:
         self._fun = fun

@@ -58,7 +58,7 @@ class CurveAuth:
         self._admittance = ZapHandler(context, self._admitted)
 
     def serve(self, socket: zmq.Socket[bytes], link: str) -> None:
-        """Make ``socket`` the encrypted server of a link. Call before the socket is bound."""
+        """Set the options that make ``socket`` the encrypted server of the link with this name. Call before the socket is bound."""
         socket.setsockopt(zmq.ZAP_DOMAIN, link.encode())
         socket.setsockopt(zmq.CURVE_SERVER, 1)
         socket.setsockopt(zmq.CURVE_SECRETKEY, self._keys.secret)
@@ -85,7 +85,7 @@ class CurveAuth:
         self._admittance.stop()
 
     def _admitted(self, link: str, key: bytes) -> str:
-        """Return the name of a client's key if clients of that name may use the link, else ""."""
+        """Return the text ``NAME KEY`` for messages of a client whose key may use the link; "" if it may not."""
         # libzmq does not repeat a refused connection, so an unknown key is looked for in the directory at once.
         self._look(at_once=key not in self._users)
         user = self._users.get(key, "")

@@ -36,7 +36,10 @@ DEADLINES: Mapping[str, int] = {
 
 
 def read_deadlines(options: MasterOptions) -> Mapping[str, int]:
-    """Return the map of master command to seconds, with the values of the options. Raises ConfigError if a value is no time."""
+    """Return {master command: seconds}: the built-in deadlines, changed by the option ``request_deadlines``.
+
+    Raises ConfigError if a value is less than one second.
+    """
     for cmd, seconds in {**options.request_deadlines, "request_deadline": options.request_deadline}.items():
         if seconds < 1:
             raise ConfigError(f"request_deadlines: {cmd} must be a whole number of seconds from 1 up, not {seconds}")

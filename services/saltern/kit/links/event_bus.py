@@ -145,7 +145,10 @@ class EventSender:
         self._keeper = keeper
 
     def fire(self, tag: str, data: Mapping[str, object]) -> bool:
-        """Send an event. Return True if it was queued for sending, False if the bus is unreachable and the queue is full."""
+        """Store the event in Redis if a reader needs it, and send it to the event publisher without waiting.
+
+        Return True if it was queued for sending, False if the bus is unreachable and the queue is full.
+        """
         frame = pack(tag, data, max_bytes=self._max_bytes)
         if self._keeper is not None:
             self._keeper.try_keep(tag, frame)

@@ -89,7 +89,7 @@ class Span:
         self.notes |= attributes
 
     def marked(self, load: Mapping[str, object]) -> dict[str, object]:
-        """Return a copy of the load with this span's ``traceparent`` as a field."""
+        """Return a copy of the load with this span's ``traceparent`` as a field, so that the receiver continues the trace."""
         return {**load, FIELD: self.traceparent} if self.traceparent else dict(load)
 
     def fail(self, why: str) -> None:

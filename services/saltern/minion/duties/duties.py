@@ -48,7 +48,7 @@ class Duties:
         self._running_jobs: dict[str, str] = {}
 
     def update(self, pillar: Mapping[str, object], grains: Mapping[str, object]) -> None:
-        """Apply new pillar and grains to schedule and beacons. Call at the start and after each refresh."""
+        """Apply new pillar and grains to the minion's schedule and beacons. Call at the start and after each refresh."""
         self._pillar, self._grains = pillar, grains
         if self._schedule is not None:
             self._schedule.update(pillar, grains, self._own_jobs())
@@ -87,7 +87,7 @@ class Duties:
         self._not_before = time.monotonic() + _PAUSE
 
     def due(self) -> Iterator[JobLoad]:
-        """Yield the loads of the jobs that the minion must start by itself now."""
+        """Yield the loads of the jobs that the minion must start by itself now: startup_states once, and jobs of its schedule."""
         if self._options.startup_states and not self._started:
             yield self._startup()
         self._started = True
@@ -167,7 +167,7 @@ class Duties:
         return jobs
 
     def _startup(self) -> JobLoad:
-        """Return the load of the job of ``startup_states``."""
+        """Return the load of the job of ``startup_states``: state.highstate, state.sls or state.top."""
         options = self._options
         fun: str
         arg: list[object]

@@ -316,7 +316,7 @@ class Zygote:
         return runtime
 
     def _announce(self) -> None:
-        """Send grains and pillar to the main process, which matches targets with them."""
+        """Send the READY message with grains and pillar to the main process, which matches targets with them."""
         targeting: Targeting = {"grains": dict(self._grains or {}), "pillar": dict(self._pillar)}
         self._send(READY + msgpack.packb(targeting, default=str))
 

@@ -105,7 +105,7 @@ class ControlSocket:
 
 
 def ask(directory: Path, request: Mapping[str, object], patience: float = _PATIENCE) -> dict[str, object]:
-    """Send a control request to the minion with this cache directory and return its answer.
+    """Send a control request to the running minion with this cache directory and return the map that it answers.
 
     ``patience``: seconds to wait. Raise MinionNotRunning if no minion answers.
     """

@@ -101,7 +101,10 @@ class JobTracker:
                 self._journal.end(entry)
 
     def job_died(self, jid: str, code: int) -> None:
-        """Record that the jobber of a job ended with this exit code (not 0; a negative code is the number of a signal)."""
+        """Record how the jobber of a job ended; the next ``check`` then spools a failed return with this reason.
+
+        ``code``: exit code (not 0); a negative code is the number of a signal.
+        """
         self._exit_texts[jid] = exit_text(code)
         self._next_look = 0.0
 

@@ -89,7 +89,7 @@ def work(
 
 
 def _traced(runtime: Runtime, load: JobLoad, tracing: Tracing | None) -> dict[str, object]:
-    """Run the job and return its ``_return`` load; measure it as part of its publication's trace, if it has one."""
+    """Run the job ``load`` as ``run`` does and return its ``_return`` load. Measure it in the trace that the load names, if any."""
     if tracing is None or load.get("own"):
         return run(runtime, load)
     traced = {"salt.jid": str(load["jid"]), "salt.fun": str(load["fun"]), "salt.minion": str(runtime.opts["id"])}

@@ -232,9 +232,9 @@ class Channel:
             raise AuthenticationError(str(error)) from error
 
     def _with_session(self, cmd: str, attempt: Callable[[ClientSession], Result]) -> Result:
-        """Return the value of ``attempt``, called with the session.
+        """Call ``attempt`` with the current session (signing in first if there is none) and return its value.
 
-        If the master rejects the session, sign in and try once more.
+        If the master rejects the session, sign in and try once more. Raise ChannelError.
         """
         try:
             for last in (False, True):
@@ -252,7 +252,10 @@ class Channel:
         raise AssertionError("unreachable")
 
     def sign_in(self) -> ClientSession:
-        """Sign in at the master and return the new session. Raise ChannelError."""
+        """Sign in at the master, keep the new credentials, and return the session that encrypts requests.
+
+        Raise ChannelError if the master does not accept the minion or does not answer.
+        """
         answer = sign_in_once(self._socket, self._options, self._identity, {})
         if answer.credentials is None:
             raise ChannelError(f"no sign-in at {self._socket.endpoint}: {answer.reason}")

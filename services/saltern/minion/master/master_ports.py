@@ -226,7 +226,7 @@ class RemoteMinion(_Master):
             return self.channel().pillar(self._grains(), saltenv, pillarenv, override, on_demand)
 
     def master_tops(self) -> dict[str, list[str]]:
-        """Return the map of saltenv to SLS names that the master's tops modules assign to this minion."""
+        """Return {saltenv: SLS names} that the master's tops modules assign to this minion; {} for any other answer."""
         load = {
             "cmd": "_master_tops",
             "id": self._identity.id,
@@ -266,7 +266,10 @@ class RemoteMinion(_Master):
             return channel.ask(load, once=once)
 
     def manage(self, area: str, request: Mapping[str, object]) -> dict[str, object]:
-        """Send a request about schedule or beacons (``area``) to the running minion and return its answer. Raise CommandError."""
+        """Send a request about schedule or beacons (``area``) to the minion on this host and return the map that it answers.
+
+        Raise CommandError.
+        """
         return manage(Path(self._options.cachedir), area, request)
 
     def fire(self, tag: str, data: Mapping[str, object]) -> bool:
@@ -304,7 +307,7 @@ def request_refresh(states: Sequence[Path], what: str) -> bool:
 
 
 def manage(cachedir: Path, area: str, request: Mapping[str, object]) -> dict[str, object]:
-    """Send a control request to the minion with this cache directory and return its answer. Raise CommandError."""
+    """Send a control request to the minion with this cache directory and return the map that it answers. Raise CommandError."""
     try:
         answer = ask(cachedir, {**request, "area": area})
     except MinionNotRunning as error:

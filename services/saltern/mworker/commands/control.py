@@ -261,7 +261,7 @@ def call_of(fields: Mapping[str, object]) -> Call:
 
 
 def job_returns(context: WorkerContext, client: str, fields: Mapping[str, object]) -> dict[str, dict[str, object]]:
-    """Return the map of minion id to return from the job cache, for all minions of a job or for those in ``minions``."""
+    """Return {minion id: return} from the job cache, for all minions of a job or for those in the field ``minions``."""
     minions = _typed(fields, "minions", list) if fields.get("minions") is not None else None
     return context.store.jobs.returns(str(fields.get("jid", "")), None if minions is None else list(map(str, minions)))
 
@@ -324,7 +324,10 @@ def begin_runner(context: WorkerContext, request_id: str, call: RunnerCall) -> s
 
 
 def end_lost(context: WorkerContext, jid: str, how: str) -> None:
-    """End the job of a runner whose child process ended without a result. ``how``: in words how the process ended."""
+    """Record that a runner failed because its child process ended without a result, and fire its ``ret`` event.
+
+    ``how``: in words how the process ended. An error of Redis is logged; maintenance then ends the job.
+    """
     try:
         lost = context.store.runner_jobs.lose(jid, f"its process {how}", ttl=context.options.keep_jobs_seconds)
         if lost is not None:

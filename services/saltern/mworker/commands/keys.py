@@ -222,7 +222,7 @@ def generate_accepted(context: WorkerContext, kwarg: Mapping[str, object]) -> di
 
 
 def _by_name(function: Wheel) -> Wheel:
-    """Wrap a key function so that ``match`` must be {list name: ids}."""
+    """Return the key function with a check before it: ControlError is raised unless ``match`` is {list name: ids}."""
 
     def run(context: WorkerContext, kwarg: Mapping[str, object]) -> object:
         match = kwarg.get("match")

@@ -22,8 +22,10 @@ def heard_of(context: WorkerContext, minion_id: str, *, started: bool = False) -
 
 
 def send_waiting(context: WorkerContext, minion_id: str, *, started: bool = False) -> None:
-    """Publish the jobs that wait for the minion. ``started``: the minion has just started and receives publications
-    from now on.
+    """Publish to the minion the jobs that wait for it.
+
+    ``started``: the minion has just started: all waiting jobs are sent. Otherwise only the jobs are sent that were published
+    while the minion was known to be away.
     """
     now_ms = int(time.time() * 1000)
     for load in context.store.jobs.waiting(minion_id, now_ms, offline=not started):

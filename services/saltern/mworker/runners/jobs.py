@@ -280,7 +280,10 @@ def _found(
     start: object,
     end: object,
 ) -> Iterator[Job]:
-    """Yield the jobs that match the arguments of the runner jobs.list_jobs, newest first."""
+    """Yield the jobs that match the arguments of the runner jobs.list_jobs, newest first.
+
+    Raises RunnerFault for an invalid filter, or one that is given twice.
+    """
     if metadata is not None and not isinstance(metadata, Mapping):
         raise RunnerFault(f"search_metadata is a map, not {type(metadata).__name__}")
     twice = [(new, old) for new, old, value in (("function", "search_function", function), ("after", "start_time", start),

@@ -176,7 +176,7 @@ class OrchestrationMaster:
 
     @staticmethod
     def _start(tools: RunnerTools, call: MasterCall) -> RunnerAnswer | str:
-        """Start a runner of the orchestration; return the master's answer, or the text of its refusal."""
+        """Start a runner of the orchestration. Return the master's answer ({jid, tag}), or the text of its refusal."""
         try:
             return tools.control.call(
                 "runner",

@@ -71,7 +71,7 @@ class RunnerFault(Exception):
 
 @dataclass(frozen=True)
 class Asked:
-    """A job that a runner published, and the minions' returns that came in time."""
+    """The result of publishing a job from a runner: the expected minions, and the returns that came in time."""
 
     #: Empty if no minion matched.
     jid: str
@@ -180,7 +180,7 @@ class _Found:
         self._found = found
 
     def add(self, minion: str, load: Mapping[str, object]) -> None:
-        """Add a minion's return to the map."""
+        """Store the return ``load`` of a minion under the minion's id."""
         self._found[minion] = dict(load)
 
     def add_silent(self, minion: str, jid: str) -> None:
@@ -217,7 +217,10 @@ Result = TypeVar("Result")
 def with_tools(
     jid: str, user: str, options: MasterOptions, key_dir: Path, work: Callable[[RunnerTools], Result]
 ) -> Result:
-    """Call ``work`` with the objects that runners use, and return its result. Must be called in a child process."""
+    """Open RunnerTools with connections of this process, call ``work`` with them, and return its result.
+
+    Must be called in a child process.
+    """
     with contextlib.ExitStack() as stack:
         return work(_opened(jid, user, options, key_dir, stack))
 

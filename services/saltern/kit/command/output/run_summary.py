@@ -47,7 +47,7 @@ def _milliseconds(duration: float | str) -> float:
 
 
 def lines(host: object, tally: Tally, options: OutputOptions) -> Iterator[str]:
-    """Yield the lines of the summary of one host's state run."""
+    """Yield the summary of one host's state run line by line: counts of succeeded, failed and changed states, total time."""
     colors, end = options.colors, options.colors.endc
     failed, undecided = tally.results[False], tally.results[None]
     succeeded = tally.results[True] + undecided
