@@ -224,6 +224,8 @@ def test_keys_are_spelled_as_the_table_has_them(spec: KeySpec) -> None:
         "epochs": keys.EPOCHS,
         "lock": keys.lock("trim"),
         "fences": keys.FENCES,
+        "audit": keys.AUDIT,
+        "audit_end": keys.AUDIT_END,
         "schema": keys.SCHEMA,
     }
     assert row_of(spelled[spec.name]) is spec
