@@ -32,7 +32,7 @@ _ASKS = "saltern.cli.complete_master"
 _MOST_FILES = 5000
 
 
-class Names(TypedDict):
+class CompletionNames(TypedDict):
     """The content of ``names.json``: names of commands and their options, execution functions, runners, outputters, log levels."""
 
     #: Subcommands of ``saltern``.
@@ -113,14 +113,14 @@ class CommandLine(NamedTuple):
 def main(argv: Sequence[str]) -> int:
     """Print the completions, one a line. Always return 0: a shell cannot show an error at this point."""
     with open(NAMES, encoding="utf-8") as file:
-        names: Names = json.load(file)
+        names: CompletionNames = json.load(file)
     line = parsed(argv, names)
     for candidate in candidates(line, names, known):
         sys.stdout.write(f"{candidate}\n")
     return 0
 
 
-def parsed(words: Sequence[str], names: Names) -> CommandLine:
+def parsed(words: Sequence[str], names: CompletionNames) -> CommandLine:
     """Return the words as a CommandLine; the last word is at the cursor. bash splits ``--out=js`` into three words."""
     joined: list[str] = []
     for word in words:
@@ -149,7 +149,7 @@ def parsed(words: Sequence[str], names: Names) -> CommandLine:
     return CommandLine(program, tuple(before), frozenset(options), belongs, last.lstrip("'\""))
 
 
-def candidates(line: CommandLine, names: Names, ask: Ask) -> list[str]:
+def candidates(line: CommandLine, names: CompletionNames, ask: Ask) -> list[str]:
     """Return the sorted completions of the word at the cursor. ``ask`` is called only if names from the master are needed."""
     if line.option:
         return _fitting(_of_option(line, names, ask), line.word)
@@ -158,7 +158,7 @@ def candidates(line: CommandLine, names: Names, ask: Ask) -> list[str]:
     return _of_place(line, names, ask)
 
 
-def _of_option(line: CommandLine, names: Names, ask: Ask) -> Iterable[str]:
+def _of_option(line: CommandLine, names: CompletionNames, ask: Ask) -> Iterable[str]:
     if line.option in _VALUES:
         return _VALUES[line.option]
     if line.option in ("--out", "--output"):
@@ -172,7 +172,7 @@ def _of_option(line: CommandLine, names: Names, ask: Ask) -> Iterable[str]:
     return [minion for state in _KEYS.get(line.option, ()) for minion in ask("keys").get(state, ())]
 
 
-def _of_place(line: CommandLine, names: Names, ask: Ask) -> list[str]:
+def _of_place(line: CommandLine, names: CompletionNames, ask: Ask) -> list[str]:
     position = len(line.before)
     if line.program == "saltern":
         words = names["commands"] if position == 0 else _VERBS.get(line.before[0], ()) if position == 1 else ()
@@ -193,7 +193,7 @@ def _of_place(line: CommandLine, names: Names, ask: Ask) -> list[str]:
     return _of_call(line.before[1:], line.word, names) if line.program == "salt" else []
 
 
-def _of_call(before: Sequence[str], word: str, names: Names) -> list[str]:
+def _of_call(before: Sequence[str], word: str, names: CompletionNames) -> list[str]:
     """Return the completions of a word after the target: functions (several with commas), or SLS names for a state run."""
     if not before:
         return _in_list(names["functions"], word)
@@ -202,7 +202,7 @@ def _of_call(before: Sequence[str], word: str, names: Names) -> list[str]:
     return _in_list(_sls_names(), word) if before[0] in _APPLIES and len(before) == 1 else []
 
 
-def _of_runner(before: Sequence[str], word: str, names: Names) -> list[str]:
+def _of_runner(before: Sequence[str], word: str, names: CompletionNames) -> list[str]:
     if not before or before[0] in _DOCUMENTS:
         return _fitting(names["runners"], word)
     return _in_list(_sls_names(), word) if before[0] in _ORCHESTRATES and len(before) == 1 else []

@@ -227,7 +227,7 @@ def parser() -> CommandParser:
     return made
 
 
-class Names(NamedTuple):
+class RunnerOptionNames(NamedTuple):
     """The named arguments of a runner that may also be written as options (``--limit 5`` for ``limit=5``)."""
 
     #: Options without a value: ``--failed`` is ``failed=True``.
@@ -238,12 +238,12 @@ class Names(NamedTuple):
 
 _FILTERS = ("after", "before", "limit", "cursor", "function", "minion", "user", "target", "success", "state")
 
-DASHED: Mapping[str, Names] = {
-    "jobs.export": Names(("returns",), ("file", *_FILTERS)),
-    "jobs.list_jobs": Names((), _FILTERS),
-    "jobs.list_jobs_filter": Names((), tuple(name for name in _FILTERS if name != "limit")),
-    "jobs.rerun": Names(("failed", "lost", "all")),
-    "jobs.stats": Names((), ("window", "rows", *_FILTERS)),
+DASHED: Mapping[str, RunnerOptionNames] = {
+    "jobs.export": RunnerOptionNames(("returns",), ("file", *_FILTERS)),
+    "jobs.list_jobs": RunnerOptionNames((), _FILTERS),
+    "jobs.list_jobs_filter": RunnerOptionNames((), tuple(name for name in _FILTERS if name != "limit")),
+    "jobs.rerun": RunnerOptionNames(("failed", "lost", "all")),
+    "jobs.stats": RunnerOptionNames((), ("window", "rows", *_FILTERS)),
 }
 
 

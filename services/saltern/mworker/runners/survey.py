@@ -8,7 +8,7 @@ from typing import NotRequired, TypedDict
 from saltern.mworker.runners.runner import RunnerFault, RunnerTools
 
 
-class Pool(TypedDict):
+class EqualReturns(TypedDict):
     """The minions whose returns are equal."""
 
     pool: list[str]
@@ -17,7 +17,7 @@ class Pool(TypedDict):
     diff: NotRequired[str]
 
 
-def hash(tools: RunnerTools, *args: object, **kwargs: object) -> list[Pool]:
+def hash(tools: RunnerTools, *args: object, **kwargs: object) -> list[EqualReturns]:
     """Group minions by equal returns: [{"pool": minions, "result": their common return as text}].
 
     args
@@ -34,7 +34,7 @@ def hash(tools: RunnerTools, *args: object, **kwargs: object) -> list[Pool]:
     return _pools(tools, args, kwargs)
 
 
-def diff(tools: RunnerTools, *args: object, **kwargs: object) -> list[Pool]:
+def diff(tools: RunnerTools, *args: object, **kwargs: object) -> list[EqualReturns]:
     """As ``survey.hash``; each pool except the first also has ``diff``: the difference from the first pool's result to
     its own.
     """
@@ -52,7 +52,7 @@ def diff(tools: RunnerTools, *args: object, **kwargs: object) -> list[Pool]:
     return pools
 
 
-def _pools(tools: RunnerTools, args: tuple[object, ...], kwargs: dict[str, object]) -> list[Pool]:
+def _pools(tools: RunnerTools, args: tuple[object, ...], kwargs: dict[str, object]) -> list[EqualReturns]:
     if len(args) < 2:
         raise RunnerFault("a target and a function are needed, as in: salt-run survey.hash '*' test.version")
     tgt, fun, *arg = args
@@ -63,5 +63,5 @@ def _pools(tools: RunnerTools, args: tuple[object, ...], kwargs: dict[str, objec
     pools: dict[str, list[str]] = {}
     for minion, load in asked.answers().items():
         pools.setdefault(str(load.get("return")), []).append(minion)
-    found: list[Pool] = [{"pool": minions, "result": result} for result, minions in pools.items()]
+    found: list[EqualReturns] = [{"pool": minions, "result": result} for result, minions in pools.items()]
     return sorted(found, key=lambda pool: len(pool["pool"]), reverse=sort == "down")

@@ -9,7 +9,7 @@ from statecore.builtin.modules.file.paths import bytes_of
 from statecore.host.content import diffs, managed_file
 from statecore.host.content.edits import comments, text
 from statecore.host.content.edits.block import END, START, Block
-from statecore.host.content.edits.comments import Pattern
+from statecore.host.content.edits.comments import CommentPattern
 from statecore.host.content.edits.single_line import Line
 from statecore.host.content.managed_file import Attributes
 from statecore.model.context import Context
@@ -106,7 +106,7 @@ def comment_line(
     ctx: Context, path: str, regex: str, char: str = "#", cmnt: bool = True, backup: object = ".bak"
 ) -> object:
     """Run ``file.comment``, or ``file.uncomment`` with ``cmnt=False``."""
-    pattern = Pattern(regex, char)
+    pattern = CommentPattern(regex, char)
     old = text.decoded(bytes_of(ctx, path), path)
     new = comments.commented(old, pattern) if cmnt else comments.uncommented(old, pattern)
     if new == old:

@@ -13,7 +13,7 @@ from statecore.builtin.states.file.content import Accumulators, Spec, texts_of
 from statecore.host.content import diffs, managed_file
 from statecore.host.content.edits import comments, text
 from statecore.host.content.edits.block import END, START, Block
-from statecore.host.content.edits.comments import Pattern
+from statecore.host.content.edits.comments import CommentPattern
 from statecore.host.content.managed_file import Attributes
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, HostError, InvocationError, SlsError
@@ -177,7 +177,7 @@ def comment(
         True: a file without matching lines is no failure
     """
     try:
-        pattern = Pattern(str(regex), str(char))
+        pattern = CommentPattern(str(regex), str(char))
         target = Target.of(ctx, name)
         old = target.text
         if not pattern.has_line(old):
@@ -205,7 +205,7 @@ def uncomment(ctx: Context, name: str, regex: str, char: str = "#", backup: obje
         suffix of the old file's copy; False: no copy
     """
     try:
-        pattern = Pattern(str(regex), str(char))
+        pattern = CommentPattern(str(regex), str(char))
         target = Target.of(ctx, name)
         old = target.text
         if not pattern.has_spaced_comment(old):

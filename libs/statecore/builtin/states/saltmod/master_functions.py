@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 
-from statecore.builtin.states.saltmod.results import StateReturn, arguments, entry, master_of
+from statecore.builtin.states.saltmod.results import OrchestrationReturn, arguments, entry, master_of
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
 from statecore.model.ports import MasterCall
@@ -17,7 +17,7 @@ from statecore.model.ports import MasterCall
 _ORCHESTRATIONS = ("state.orchestrate", "state.orch", "state.sls")
 
 
-def runner(ctx: Context, name: str, **kwargs: object) -> StateReturn:
+def runner(ctx: Context, name: str, **kwargs: object) -> OrchestrationReturn:
     """Run a runner function of the master. All arguments except ``name`` are passed to the function, also those in
     ``arg`` and ``kwarg``.
 
@@ -28,7 +28,7 @@ def runner(ctx: Context, name: str, **kwargs: object) -> StateReturn:
     return _result("Runner", name, master_of(ctx).run([_call(ctx, name, kwargs)])[0])
 
 
-def wheel(ctx: Context, name: str, **kwargs: object) -> StateReturn:
+def wheel(ctx: Context, name: str, **kwargs: object) -> OrchestrationReturn:
     """Run a wheel function of the master, such as ``key.accept``. All arguments except ``name`` are passed to the
     function.
 
@@ -39,7 +39,7 @@ def wheel(ctx: Context, name: str, **kwargs: object) -> StateReturn:
     return _result("Wheel", name, master_of(ctx).wheel(_call(ctx, name, kwargs)))
 
 
-def parallel_runners(ctx: Context, name: str, runners: object, **kwargs: object) -> StateReturn:
+def parallel_runners(ctx: Context, name: str, runners: object, **kwargs: object) -> OrchestrationReturn:
     """Run several runner functions of the master at the same time.
 
     runners
@@ -75,7 +75,7 @@ def parallel_runners(ctx: Context, name: str, runners: object, **kwargs: object)
 
 def wait_for_event(
     ctx: Context, name: str, id_list: list[object], event_id: str = "id", timeout: float = 300, node: str = "master"
-) -> StateReturn:
+) -> OrchestrationReturn:
     """Wait until events of the master whose tags match the glob ``name`` have contained every value of ``id_list``.
 
     event_id
@@ -126,7 +126,7 @@ def _call(ctx: Context, name: str, kwargs: Mapping[str, object]) -> MasterCall:
     return MasterCall(name, positional, named)
 
 
-def _result(kind: str, name: str, answer: Mapping[str, object]) -> StateReturn:
+def _result(kind: str, name: str, answer: Mapping[str, object]) -> OrchestrationReturn:
     value = answer.get("return")
     good = bool(answer.get("success", True)) and not (isinstance(value, Mapping) and "Error" in value)
     result = entry(name, good, f"{kind} function '{name}' {'executed' if good else 'failed'}.", {"return": value})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from statecore.builtin.states.saltmod.results import (
-    StateReturn,
+    OrchestrationReturn,
     changed,
     detail,
     entry,
@@ -48,7 +48,7 @@ def state(
     subset: int | None = None,
     failhard: bool | None = None,
     roster: str | None = None,
-) -> StateReturn:
+) -> OrchestrationReturn:
     """Run states on minions: the SLS files ``sls``, the ``highstate``, or the top file ``top``.
 
     tgt, tgt_type
@@ -124,7 +124,7 @@ def _call_of(highstate: object, top: object, sls: object) -> tuple[str, ...] | N
 
 def _result_of_runs(
     name: str, answers: Mapping[str, Mapping[str, object]], ignored: Sequence[str], allowed: int, expected: bool
-) -> StateReturn:
+) -> OrchestrationReturn:
     if not answers and expected:
         return entry(name, False, "No minions returned")
     changes: dict[str, object] = {}
@@ -169,7 +169,7 @@ def function(
     subset: int | None = None,
     failhard: bool | None = None,
     roster: str | None = None,
-) -> StateReturn:
+) -> OrchestrationReturn:
     """Run the execution function ``name`` on minions, with ``arg`` (a list) and ``kwarg`` (a map).
 
     A minion fails if its return code is not 0, it returns False, or ``fail_function`` rejects its return.
@@ -211,7 +211,7 @@ def function(
 
 def _result_of_function(
     ctx: Context, name: str, answers: Mapping[str, Mapping[str, object]], ignored: Sequence[str], judge: str | None
-) -> StateReturn:
+) -> OrchestrationReturn:
     if not answers:
         return entry(name, False, "No minions responded")
     changes: dict[str, object] = {}
@@ -240,7 +240,9 @@ def _passed_on(ret_config: str | None, ret_kwargs: Mapping[str, object] | None) 
     return {key: value for key, value in (("ret_config", ret_config), ("ret_kwargs", ret_kwargs)) if value}
 
 
-def _with_job(result: StateReturn, answers: Mapping[str, Mapping[str, object]], *, warn: bool) -> StateReturn:
+def _with_job(
+    result: OrchestrationReturn, answers: Mapping[str, Mapping[str, object]], *, warn: bool
+) -> OrchestrationReturn:
     jid = next((answer["jid"] for answer in answers.values() if answer.get("jid")), "")
     if jid:
         result["__jid__"] = jid

@@ -19,7 +19,7 @@ def master_of(ctx: Context) -> Master:
     return ctx.master
 
 
-class StateReturn(TypedDict):
+class OrchestrationReturn(TypedDict):
     """Return of one state of an orchestration: a map with ``name``, ``result``, ``comment`` and ``changes``."""
 
     name: str
@@ -31,7 +31,9 @@ class StateReturn(TypedDict):
     warnings: NotRequired[list[str]]
 
 
-def entry(name: str, result: bool | None, comment: str, changes: Mapping[str, object] | None = None) -> StateReturn:
+def entry(
+    name: str, result: bool | None, comment: str, changes: Mapping[str, object] | None = None
+) -> OrchestrationReturn:
     """Return the result of an orchestration's state as a map {"name", "result", "comment", "changes"}. These states
     return no plans, because their results contain the JID of the job.
     """

@@ -9,7 +9,7 @@ from statecore.host.content.edits.text import compiled
 
 
 @dataclass(frozen=True, slots=True)
-class Pattern:
+class CommentPattern:
     """The lines to comment or uncomment (``file.comment``): a regular expression, and the comment character.
 
     Raises InvocationError for an invalid expression.
@@ -44,14 +44,14 @@ class Pattern:
         return _holds(text, rf"^[ \t]*{self.regex.lstrip('^')}")
 
 
-def commented(text: str, pattern: Pattern) -> str:
+def commented(text: str, pattern: CommentPattern) -> str:
     """Return the text of a file with the comment character put before each line that the pattern matches."""
     core, end = _core(pattern.regex)
     meant = compiled(f"({core}){end}")
     return "".join(f"{pattern.char}{line}" if meant.match(line) else line for line in _ended(text))
 
 
-def uncommented(text: str, pattern: Pattern) -> str:
+def uncommented(text: str, pattern: CommentPattern) -> str:
     """Return the text of a file with the comment character removed from each comment that the pattern matches."""
     core, end = _core(pattern.regex)
     meant = compiled(rf"^{pattern.char}\s*({core}){end}")
