@@ -82,7 +82,10 @@ def shown_id(low: Mapping[str, object]) -> str:
 
 
 def shown_text(low: Mapping[str, object], text: str) -> str:
-    """Return a text about a low chunk, such as a step of its plan, for a log line."""
+    """Return a text about a low chunk, such as a step of its plan, without the chunk's secrets, for a log line.
+
+    With ``no_log`` the whole text is replaced by ``**********``.
+    """
     if low.get("no_log"):
         return MASK
     return _without(text, _secrets(low)) if is_quiet(low) else text
