@@ -139,7 +139,7 @@ class Backlog:
 
 @dataclass(frozen=True, slots=True)
 class DeadEvent:
-    """An event that a group of readers could not handle.
+    """An event that a group of readers could not handle: its id, packed event, the reason, and the number of attempts.
 
     Its id contains the time when the group gave it up, milliseconds since 1970.
     """

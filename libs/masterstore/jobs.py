@@ -370,7 +370,7 @@ def _shown(value: object) -> str:
 
 
 def _functions(fun: object) -> list[str]:
-    """Return the function names under which a job is indexed."""
+    """Return the function names under which a job is indexed, each once; ``fun`` is one name or a list."""
     names = fun if isinstance(fun, list | tuple) else [fun]
     return list(
         dict.fromkeys(keys.short(name) for name in names[:_INDEXED_FUNCTIONS] if name and isinstance(name, str))

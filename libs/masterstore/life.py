@@ -19,7 +19,7 @@ from enum import StrEnum
 
 
 class State(StrEnum):
-    """State of a job on one minion."""
+    """State of a job on one minion: expected, offline, delivered, started, returned, lost, cancelled or expired."""
 
     #: Published; the minion has sent nothing about it.
     EXPECTED = "expected"

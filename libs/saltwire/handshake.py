@@ -297,7 +297,7 @@ class SignIn:
         autosign_grains: Mapping[str, object] | None = None,
         token: bool = True,
     ) -> None:
-        """Build the request.
+        """Build the sign-in request of a minion.
 
         ``master_pub``: the master's pinned key, None at the first contact. ``master_finger``: fingerprint that the
         master's key must have; empty accepts any key. ``token``: ask a known master to decrypt a token, as stock

@@ -66,7 +66,7 @@ def stock_codes() -> bool:
 
 
 def run_guarded(body: Callable[[], int]) -> int:
-    """Run the ``body`` of a command and return its exit code.
+    """Call ``body``, which carries out a command of an operator, and return its exit code.
 
     If the master refuses a request the code is 1, if the master does not answer it is 69; both print an error.
     """

@@ -49,7 +49,7 @@ EX_SOURCE = 42
 
 
 class Item(NamedTuple):
-    """One file or empty directory that ``salt-cp`` copies."""
+    """One file or empty directory that ``salt-cp`` copies: its source here, its path on the minion, and its permission bits."""
 
     #: File on this machine; None: an empty directory.
     source: Path | None

@@ -45,7 +45,7 @@ Exit codes: 0 done; 1 a minion failed or did not return, or the master refused; 
 
 @dataclass(frozen=True)
 class SaltRequest:
-    """One parsed command line of ``salt``."""
+    """One parsed command line of ``salt``: target and target type, functions with arguments, and options."""
 
     tgt: str | list[str]
     tgt_type: str
@@ -117,9 +117,10 @@ def _with_doc(parser: CommandParser, words: list[str]) -> list[str]:
 
 
 def _calls(parser: CommandParser, functions: list[str], words: list[str], separator: str) -> list[list[str]]:
-    """Return one list of arguments for each of several functions.
+    """Return a list with the arguments of each function, for a command line with several functions.
 
-    The words are split at words that equal the separator, or, if there is no such word, at separators inside words.
+    The words are split at words that equal the separator, or, if there is no such word, at separators inside words. If the
+    number of parts is not that of the functions, the command ends with 64.
     """
     standing_alone = words.count(separator) == len(functions) - 1
     pieces = words if standing_alone else [piece for word in words for piece in _pieces(word, separator)]

@@ -153,7 +153,7 @@ class ReturnPrinter:
             self._progress.lost()
 
     def _substitute(self, minion: str, jid: str, part: report.JobPart | None) -> dict[str, object]:
-        """Return the load that is printed in place of a missing return.
+        """Return the map {return: text, out, retcode, state} that is printed in place of a missing return.
 
         ``part`` is the state of the job on the minion. A job does not wait for a minion without an accepted key.
         """

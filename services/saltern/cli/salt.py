@@ -37,7 +37,7 @@ def main() -> int:
 
 
 def run(argv: Sequence[str], context: CommandContext | None = None) -> int:
-    """Run ``salt`` with these arguments and return the exit code."""
+    """Run ``salt`` with the words ``argv``: publish the job, print its returns, and return the exit code."""
     return run_guarded(lambda: _salt(parse_request(argv), context or CommandContext()))
 
 

@@ -70,7 +70,10 @@ class Lab:
 
 
 def up(lab: Lab, flags: argparse.Namespace) -> int:
-    """Run ``saltern lab up`` and return the exit code."""
+    """Start the lab's programs that do not run, accept the minions' keys and apply the example states.
+
+    Return 0, or the exit code of `salt '*' state.apply`. Raise LabError; a lab that this call started is then ended again.
+    """
     paths, supervisor = lab.paths, lab.supervisor
     last = settings.load(paths.settings)
     chosen = settings.settle(settings.requested_settings(flags), last)
@@ -104,7 +107,7 @@ def up(lab: Lab, flags: argparse.Namespace) -> int:
 
 
 def down(lab: Lab, flags: argparse.Namespace) -> int:
-    """Run ``saltern lab down`` and return the exit code."""
+    """End all programs of the lab and keep their data. Return 0, also if no lab runs. Raise LabError if a process remains."""
     if lab.supervisor.pid() is None and not marked(lab.paths):
         _say(f"no lab runs in {lab.paths.root}")
         return 0

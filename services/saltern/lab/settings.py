@@ -94,7 +94,7 @@ def dump(settings: Settings) -> str:
 
 
 class _Saved(TypedDict):
-    """The JSON file with a lab's settings."""
+    """The content of the JSON file with a lab's settings."""
 
     tree: str
     minions: list[str]

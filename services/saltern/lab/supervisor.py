@@ -49,7 +49,7 @@ _NO_ANSWER = (OSError, http.client.HTTPException, xmlrpc.client.Error)
 
 @dataclass(frozen=True)
 class State:
-    """The state of a program of the lab as supervisord reports it."""
+    """The state of one program of the lab, as supervisord names it, and a description of how the program ended."""
 
     name: str
     #: How the program ended last; not meaningful while it runs.
@@ -155,7 +155,7 @@ def prepare_socket_directory(path: Path) -> None:
 
 
 class Supervisor:
-    """The supervisord of one lab, running or not."""
+    """The supervisord process of one lab, whether it runs or not: starts it, ends it, and asks it for the programs' states."""
 
     def __init__(self, paths: Paths, programs: Path) -> None:
         """Prepare a client of a lab's supervisord. ``programs``: directory of ``saltern`` and ``supervisord``."""
@@ -208,7 +208,7 @@ class Supervisor:
             raise LabError(f"supervisord did not answer within {_START_SECONDS:g} s; see {self._log}")
 
     def start_program(self, program: Program) -> None:
-        """Start a program that does not run. Raise LabError."""
+        """Let supervisord start a program that does not run, without waiting. Raise LabError if supervisord refuses."""
         try:
             self._call("startProcess", f"{program.group}:{program.name}", False)
         except _NO_ANSWER as error:

@@ -179,7 +179,7 @@ def _silence_ms(options: MasterOptions) -> int:
 
 
 def end_lost_runners(context: MaintenanceContext) -> None:
-    """End the jobs of runners whose process died.
+    """End the jobs of runners whose process died: store a failed return and fire the ``ret`` event.
 
     A runner must be silent in two rounds, because no reports arrive while Redis is away.
     """

@@ -26,7 +26,7 @@ class DeferredReply:
 
 @dataclass(frozen=True, slots=True)
 class SealedDeferredReply:
-    """A DeferredReply as encrypted bytes.
+    """A DeferredReply whose value is the encrypted bytes of the reply, ready to be sent to the minion.
 
     ``work`` returns the encrypted reply; ``refused`` is the encrypted reply for the case that the child process fails.
     """

@@ -29,7 +29,7 @@ _GRACE = 1.0
 
 @dataclass
 class Processes:
-    """The worker's running child processes."""
+    """The running child processes of one worker, by process id: starts them, and reports those that fail."""
 
     #: Map of process id to the function that is called with the reason if the child fails.
     lost: dict[int, Callable[[str], None]] = field(default_factory=dict)

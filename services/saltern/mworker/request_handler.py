@@ -62,7 +62,7 @@ class _OtherPool(Exception):
 
 
 class RequestHandler:
-    """Answers the requests of one worker."""
+    """Answers the requests of one worker: decrypts, authorises the sender, calls the command, and encrypts the result."""
 
     def __init__(self, context: WorkerContext, pools: Pools = ONE_POOL, watchdog: Watchdog | None = None) -> None:
         """Prepare to answer requests. ``watchdog``: records which command the worker is handling and since when."""

@@ -160,7 +160,7 @@ class Inbox:
     # --------------------------------------------------------------------------------------------------------------- the table
 
     def _sync_table(self, *, first: bool = False) -> None:
-        """Load the table of reactions that the reactors share.
+        """Load the table of reactions that the reactors share in Redis, and register the tags that it needs.
 
         At the first start with a new configuration, publish this reactor's table.
         """

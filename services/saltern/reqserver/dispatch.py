@@ -437,7 +437,7 @@ class Dispatcher:
 
 
 def _most_attempts(request: Request) -> int:
-    """Return the number of workers that may die over the request."""
+    """Return the number of workers that may get the request and die; after that many it is given up."""
     risky = request.side is Side.MINION and (request.cmd or len(request.payload) > RISKY_BYTES)
     return MAX_RISKY_ATTEMPTS if risky else MAX_ATTEMPTS
 

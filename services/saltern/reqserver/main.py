@@ -255,7 +255,7 @@ class Server:
             self._answer(request.side, request.route, busy_answer(retry_after))
 
     def _warning_due(self, now: float) -> bool:
-        """Return whether a repeated warning may be logged again."""
+        """Return whether enough time has passed to log a repeated warning again; True starts a new pause."""
         if now < self._next_warning:
             return False
         self._next_warning = now + _WARNING_SECONDS

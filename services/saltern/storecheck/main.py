@@ -24,7 +24,7 @@ _GOES = 3
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run ``saltern store``.
+    """Run ``saltern store check|repair|migrate``: print the faults, the repairs or the migrated jobs.
 
     Return exit code 0; 1 if a fault remains, 69 if Redis does not answer, 78 for a wrong configuration.
     """

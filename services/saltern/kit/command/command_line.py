@@ -181,7 +181,7 @@ def words_of_stdin(words: Sequence[str]) -> list[str]:
 
 
 def run_command(body: Callable[[], int], interrupted: int = Exit.OK) -> int:
-    """Run the ``body`` of a salt command and return its exit code.
+    """Call ``body``, which carries out a salt command, and return its exit code.
 
     CommandError and ConfigError are printed as one line on stderr and give their exit code. Ctrl-C is printed as one line and gives
     the exit code ``interrupted``. Any other exception is a defect and shows its traceback.

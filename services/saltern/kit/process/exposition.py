@@ -48,7 +48,7 @@ class Registry:
         return None
 
     def text(self) -> str:
-        """Return the body of ``/metrics`` in Prometheus's text format."""
+        """Return all metrics of the process as the text of ``/metrics``, in Prometheus's text format."""
         lines = []
         for kind, name, doc, samples in self.rows():
             lines += [f"# HELP {name} {_escaped(doc, quotes=False)}", f"# TYPE {name} {kind}"]

@@ -47,7 +47,7 @@ class Health:
         return None
 
     def unready(self) -> list[str]:
-        """Return one line of text for each readiness check that fails."""
+        """Return one text ``NAME: REASON`` for each readiness check that fails; an empty list if the role is ready."""
         return [f"{name}: {why}" for name, check in list(self._checks.items()) if (why := _result_of(check))]
 
     def serve(self, host: str, port: int) -> Callable[[], None]:

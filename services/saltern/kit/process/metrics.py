@@ -15,7 +15,7 @@ _JOB_SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800
 
 
 class Metrics(NamedTuple):
-    """The metrics of one process, and the registry that serves them."""
+    """The Prometheus metrics of one process, one attribute for each, and the registry that serves them."""
 
     registry: Registry
     requests: Counter

@@ -267,7 +267,7 @@ def job_returns(context: WorkerContext, client: str, fields: Mapping[str, object
 
 
 def runner(context: WorkerContext, client: str, fields: Mapping[str, object]) -> RunnerAnswer:
-    """Start a runner in a child process; return {"tag", "jid"}.
+    """Start a runner in a child process; return {"tag", "jid"}. Raises ControlError if too many runners run already.
 
     The runner's result is fired as the event ``<tag>/ret`` and kept in the job cache. A second request with the same
     ``request_id`` gets the same JID and starts nothing.

@@ -82,7 +82,7 @@ def list_all(context: WorkerContext, kwarg: Mapping[str, object]) -> dict[str, l
 
 
 def list_one(context: WorkerContext, kwarg: Mapping[str, object]) -> dict[str, list[str]]:
-    """Return the minion ids whose key is in one state.
+    """Return {name of the key list: ids} for one state of keys. Raises ControlError for an unknown state.
 
     ``match`` begins with acc, pre, un, rej or den; ``all`` returns every state.
     """

@@ -14,8 +14,9 @@ from statecore.runtime.runtime import Runtime
 def compile_for(
     context: WorkerContext, minion_id: str, load: Mapping[str, object], *, keep: bool = True
 ) -> dict[str, object]:
-    """Compile and return the minion's pillar; errors are under ``_errors``. Stores the pillar and the request's grains
-    for targeting, unless ``keep`` is False: for a request that came before.
+    """Return the minion's pillar, compiled now or from ``pillar_cache``; errors are under ``_errors``.
+
+    Stores the pillar and the request's grains for targeting, unless ``keep`` is False: for a request that came before.
     """
     grains = _grains(load.get("grains"), minion_id)
     keep = keep and context.options.minion_data_cache
@@ -65,7 +66,7 @@ def master_tops(context: WorkerContext, minion_id: str, load: Mapping[str, objec
 def _runtime(
     context: WorkerContext, minion_id: str, grains: Mapping[str, object], pillar: Mapping[str, object], **opts: object
 ) -> Runtime:
-    """Return a state engine on the master's files for one minion."""
+    """Return the Runtime (state engine) that compiles the pillar of one minion from the master's files."""
     own = as_opts(context.options, id=minion_id, file_client="local", **opts)
     directory = context.options.extension_modules
     return Runtime(

@@ -26,7 +26,7 @@ def misuse(
 
 
 def usage(fun: str, function: Callable[..., object], *, given: int = 0) -> str:
-    """Return the function's signature and documentation."""
+    """Return the function's name, parameters and documentation as text, for the message about wrong arguments."""
     signature = _signature(function, given)
     plain = [each.replace(annotation=inspect.Parameter.empty) for each in signature.parameters.values()]
     shown = signature.replace(parameters=plain, return_annotation=inspect.Signature.empty)

@@ -51,7 +51,7 @@ Runner: TypeAlias = Callable[..., object]
 
 @dataclass(frozen=True)
 class RunnerCall:
-    """A runner to run, with its arguments and JID."""
+    """One call of a runner: JID, function with its name and arguments, and the user."""
 
     jid: str
     fun: str

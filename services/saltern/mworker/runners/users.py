@@ -32,7 +32,7 @@ def find(fun: str, options: MasterOptions, own: Mapping[str, Runner]) -> Runner 
 
 
 def loader_of(options: MasterOptions) -> Loader:
-    """Return the loader of users' modules on the master."""
+    """Return the Loader that finds users' runners and utils in ``runner_dirs``, ``utils_dirs`` and ``extension_modules``."""
     directories = {"runners": [Path(each) for each in options.runner_dirs]}
     return Loader(
         Path(options.extension_modules), {**directories, "utils": [Path(each) for each in options.utils_dirs]}
