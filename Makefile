@@ -23,10 +23,10 @@ PACKAGES := libs/statecore libs/saltwire libs/masterstore services
 PYTHON_FOUND = $(shell command -v $(PYTHON) || command -v python3)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab lab-down test test-fast test-one coverage check format docs bench bench-jobs bench-states lock oracle wheels changelog interop security fuzz chaos chaos-containers images container-test userland-test k8s-check k8s-run clean
+.PHONY: help lab lab-down test test-fast test-one coverage check format docs bench bench-jobs bench-states lock oracle wheels changelog interop security security-mutations fuzz chaos chaos-containers images container-test userland-test k8s-check k8s-run clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 lab: $(VENV)/.ready ## start a master, Redis and two minions on loopback; run a highstate on both
 	@$(BIN)/python -m compileall -q libs services
@@ -111,6 +111,9 @@ chaos: $(VENV)/.ready oracle ## kill, stop and cut off every role, Redis and 52 
 
 security: $(VENV)/.ready ## try every known attack on a master, and count: N refused of M tried (T= selects: T="-k replay")
 	$(WITH_ORACLE) $(BIN)/python -m tests.security.run -n $(WORKERS) --dist loadfile $(T)
+
+security-mutations: $(VENV)/.ready ## take out one defence after the other; a named attack must then succeed (T= words of defences; minutes)
+	$(BIN)/python -m tests.security.mutations $(T)
 
 fuzz: $(VENV)/.ready ## let a fuzzer attack every port's reader, SLS, archives and paths for SECONDS=600 (T= names targets; x86_64 Linux)
 	$(BIN)/python -c 'import atheris' 2>/dev/null || $(BIN)/pip install -q --disable-pip-version-check --require-hashes -r tests/fuzz/atheris.lock

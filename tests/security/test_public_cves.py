@@ -7,6 +7,7 @@ Only what the public records say is used, not code.
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import time
@@ -401,7 +402,8 @@ def test_cve_2025_22240_no_pillar_environment_leads_outside(
     new_worker: NewWorker, secret: Path, field: str, environment: str
 ) -> None:
     (secret.parents[1] / "pillars").mkdir()
-    (secret.parent / "top.sls").write_text("'*': {'*': [stolen]}\nbase: {'*': [stolen]}\n")
+    top = {name: {"*": ["stolen"]} for name in ("base", _path(environment, secret))}
+    (secret.parent / "top.sls").write_text(json.dumps(top))
     (secret.parent / "stolen.sls").write_text(f"found: {SECRET}\n")
     roots = {"__env__": [str(secret.parents[1] / "pillars/__env__")]}
     pillar = new_worker(pillar_roots=roots).minion().pillar(**{field: _path(environment, secret)})

@@ -85,6 +85,7 @@ def test_a_state_run_shows_no_secret(attack: str, test: bool, tmp_path: Path, ca
     assert SECRET not in caplog.text
 
 
+@pytest.mark.ordinary
 def test_a_normal_command_is_shown_as_in_salt(tmp_path: Path) -> None:
     ((tag, entry),) = run(tmp_path, "x:\n  cmd.run:\n    - name: echo seen\n").items()
     assert tag == "cmd_|-x_|-echo seen_|-run"
@@ -95,6 +96,7 @@ def test_a_normal_command_is_shown_as_in_salt(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.ordinary
 def test_a_quiet_command_still_shows_its_id_its_output_and_its_code(tmp_path: Path) -> None:
     sls = "x:\n  cmd.run:\n    - name: sh -c 'echo seen; exit 3'\n    - output_loglevel: quiet\n"
     ((tag, entry),) = run(tmp_path, sls).items()
@@ -103,6 +105,7 @@ def test_a_quiet_command_still_shows_its_id_its_output_and_its_code(tmp_path: Pa
     assert (entry["changes"]["stdout"], entry["changes"]["retcode"], entry["result"]) == ("seen", 3, False)
 
 
+@pytest.mark.ordinary
 def test_states_of_one_id_stay_apart(tmp_path: Path) -> None:
     sls = "x:\n  cmd.run:\n    - names: ['true aaaa', 'true bbbb']\n    - output_loglevel: quiet\n"
     assert len(run(tmp_path, sls)) == 2
@@ -160,6 +163,7 @@ def test_arguments_are_shown_without_secrets(attack: str) -> None:
         ("x.y", None),
     ],
 )
+@pytest.mark.ordinary
 def test_other_arguments_are_shown_as_they_are(fun: Any, arguments: Any) -> None:
     assert shown_arguments(fun, arguments) == arguments
     assert not is_masked(arguments)
@@ -205,6 +209,7 @@ def test_the_master_shows_no_secret_of_a_wheel_function(new_worker: Callable[...
 
 
 @pytest.mark.redis
+@pytest.mark.ordinary
 def test_a_job_that_reaches_a_minion_has_its_secret(new_worker: Callable[..., Worker]) -> None:
     worker = new_worker()
     worker.minion()

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.security.mutations import MUTATIONS, Mutation
+
 pytestmark = pytest.mark.ordinary
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -53,3 +55,11 @@ def test_attacks_that_succeed_are_named(tmp_path: Path, workers: str) -> None:
     assert (first[-14:], second[-21:]) == ("test_attack[0]", "test_prepared_wrongly")
     assert skipped.startswith("1 attacks were skipped")
     assert last == "2 refused of 4 tried"
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.defence)
+def test_a_mutation_finds_its_defence_and_its_attack(mutation: Mutation) -> None:
+    """``make security-mutations`` runs them; a renamed defence is noticed here."""
+    assert (ROOT / mutation.file).read_text("utf-8").count(mutation.old) == 1
+    file, _, name = mutation.attack.partition("::")
+    assert f"def {name}(" in (Path(__file__).parent / file).read_text("utf-8")

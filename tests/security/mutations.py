@@ -1,0 +1,282 @@
+"""Takes out one defence after the other, and checks that a named attack then succeeds: ``python -m tests.security.mutations``.
+
+Each defence is one text of the source. A copy of libs/ and services/ gets another text in its place, and the attack's test runs on
+the copy: it must fail. Exit code 1 if an attack is still refused: nothing tests the defence, or a second one stands behind it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+#: pytest's exit code for "some tests failed"; a mutation that cannot be imported gives another one.
+_FAILED = 1
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """One defence, and the attack that it refuses."""
+
+    defence: str
+    file: str
+    old: str
+    new: str
+    #: ``file::test`` in this folder.
+    attack: str
+
+
+_HANDLER = "services/saltern/mworker/request_handler.py"
+_RECEIVED = "services/saltern/mworker/commands/received_files.py"
+
+MUTATIONS = (
+    Mutation(
+        "nonces are read before they are signed",
+        "libs/saltwire/handshake.py",
+        "if not is_nonce(nonce) and (version >= 2 or nonce is not None):",
+        "if False:",
+        "test_signing.py::test_a_sign_in_gets_no_signature_of_a_chosen_nonce",
+    ),
+    Mutation(
+        "a minion refuses a packed map as publication",
+        "libs/saltwire/publication.py",
+        "    if _is_packed_map(sealed):",
+        "    if False:",
+        "test_signing.py::test_a_minion_refuses_a_publication_that_its_master_signed_unread",
+    ),
+    Mutation(
+        "serials rise",
+        "libs/saltwire/crypticle.py",
+        "if not isinstance(serial, int) or serial <= self._last:",
+        "if not isinstance(serial, int):",
+        "test_public_cves.py::test_cve_2022_22936_a_job_is_not_published_again",
+    ),
+    Mutation(
+        "values are counted before they are built",
+        "libs/saltwire/pack.py",
+        "        check_values(data, most)",
+        "        pass",
+        "test_request_bounds.py::test_an_encrypted_load_is_counted_before_it_is_built",
+    ),
+    Mutation(
+        "only the canonical key is stored",
+        "libs/saltwire/handshake.py",
+        'pub="" if public is None else public.pem,',
+        "pub=pub,",
+        "test_request_bounds.py::test_nothing_but_the_key_is_stored",
+    ),
+    Mutation(
+        "tags about a minion are for that minion",
+        "libs/saltwire/tags.py",
+        "return about.kind in _OF_MINIONS and about.minion == minion",
+        "return True",
+        "test_events.py::test_a_tag_that_is_not_for_minions_is_dropped",
+    ),
+    Mutation(
+        "the id of an event is the sender's",
+        "services/saltern/mworker/commands/events.py",
+        'context.fire(tag, {**data, "id": minion_id})',
+        'context.fire(tag, {"id": minion_id, **data})',
+        "test_events.py::test_the_id_of_an_event_is_the_senders",
+    ),
+    Mutation(
+        "a key without a row has no right",
+        _HANDLER,
+        "            if decided(rights, kind, calls).refused:",
+        "            if False:",
+        "test_rights.py::test_a_key_that_no_option_names_may_do_nothing",
+    ),
+    Mutation(
+        "a job is asked about on its own minions",
+        _HANDLER,
+        " and minions <= set(jobs.expected(jid))",
+        "",
+        "test_find_job.py::test_a_changed_question_is_refused",
+    ),
+    Mutation(
+        "recorded requests are answered only",
+        _HANDLER,
+        "return repeat is Repeat.ANSWERED and verdict is Verdict.REPEATED and not self._again",
+        "return False",
+        "test_replay.py::test_a_repeated_request_changes_nothing",
+    ),
+    Mutation(
+        "old requests are refused",
+        _HANDLER,
+        "        if verdict is Verdict.OLD:",
+        "        if False:",
+        "test_replay.py::test_an_old_request_is_refused",
+    ),
+    Mutation(
+        "sessions end with the acceptance of a key",
+        "services/saltern/mworker/worker_context.py",
+        'fingerprint=f"{fingerprint} {acceptance}" if acceptance else fingerprint,',
+        "fingerprint=fingerprint,",
+        "test_replay.py::test_a_session_ends_with_its_key",
+    ),
+    Mutation(
+        "older forms of a message are refused",
+        "libs/saltwire/envelope.py",
+        "    if envelope.version < minimum:",
+        "    if False:",
+        "test_versions.py::test_no_old_message_is_answered",
+    ),
+    Mutation(
+        "records in Redis have codes",
+        "libs/masterstore/record_mac.py",
+        "        if not _same(self._mac(kind, _bytes(record)), code):",
+        "        if False:",
+        "test_redis_writer.py::test_a_forged_publication_is_not_signed",
+    ),
+    Mutation(
+        "accepted keys have codes",
+        "libs/masterstore/record_mac.py",
+        '    records.check(ACCEPTED_KEY, key_record(minion, pem), code, f"{keys.minion_keys(\'accepted\')}[{minion}]")',
+        "    return",
+        "test_forged_keys.py::test_a_forged_key_does_not_sign_in",
+    ),
+    Mutation(
+        "a time is under the code of a publication",
+        "services/saltern/publisher/main.py",
+        "    if abs(entered_ms - recorded_ms) > _CLOCKS_MS:",
+        "    if False:",
+        "test_redis_writer.py::test_an_old_publication_is_not_sent_again",
+    ),
+    Mutation(
+        "a pushed file follows no link outside",
+        _RECEIVED,
+        "    if not leads_into(file_path, directory):",
+        "    if False:",
+        "test_links_of_trees.py::test_a_pushed_file_is_stored_inside",
+    ),
+    Mutation(
+        "a pushed file has a name",
+        _RECEIVED,
+        "    if not parts or any(",
+        "    if any(",
+        "test_public_cves.py::test_cve_2024_38824_a_pushed_file_stays_in_its_directory",
+    ),
+    Mutation(
+        "wheel functions stay in their trees",
+        "services/saltern/mworker/commands/roots.py",
+        "    return full if leads_into(full, base) else None",
+        "    return full",
+        "test_public_cves.py::test_a_wheel_function_stays_in_its_tree",
+    ),
+    Mutation(
+        "an environment of pillar is a name",
+        "libs/statecore/pillar/sls.py",
+        '    return env in (".", "..") or "/" in env or "\\0" in env',
+        "    return False",
+        "test_public_cves.py::test_cve_2025_22240_no_pillar_environment_leads_outside",
+    ),
+    Mutation(
+        "links of a tree without followed links stay inside",
+        "libs/statecore/sources/local_tree.py",
+        "(self._follow or leads_into(found, root))",
+        "True",
+        "test_links_of_trees.py::test_a_tree_without_followed_links_serves_nothing_outside",
+    ),
+    Mutation(
+        "keyword arguments stand behind all others",
+        "services/saltern/kit/command/arguments.py",
+        'arguments.append({"__kwarg__": True, **keyword})',
+        'arguments.insert(0, {"__kwarg__": True, **keyword})',
+        "test_arguments.py::test_an_operator_runs_nothing_but_what_the_access_list_allows",
+    ),
+    Mutation(
+        "a private key is for its owner",
+        "libs/statecore/builtin/modules/x509/creation.py",
+        "mode=0o600",
+        "mode=0o644",
+        "test_public_cves.py::test_cve_2020_17490_a_private_key_is_for_its_owner",
+    ),
+    Mutation(
+        "templates run in a sandbox",
+        "libs/statecore/render/jinja/sandbox.py",
+        "class TreeEnvironment(SandboxedEnvironment):",
+        "class TreeEnvironment(__import__('jinja2').Environment):",
+        "test_public_cves.py::test_cve_2021_25283_a_template_stays_in_its_sandbox",
+    ),
+    Mutation(
+        "an id can be shown",
+        "libs/saltwire/ids.py",
+        ' or not value.isprintable():',
+        ":",
+        "test_shown_texts.py::test_no_minion_has_such_an_id",
+    ),
+    Mutation(
+        "git gets no option from a value",
+        "libs/statecore/builtin/modules/git.py",
+        '    if str(value).startswith("-") and value != "-":',
+        "    if False:",
+        "test_git_options.py::test_git_gets_no_option_from_a_value",
+    ),
+    Mutation(
+        "a download is kept in the cache",
+        "libs/statecore/sources/downloads.py",
+        '    if parts.hostname in (".", "..") or saltenv in (".", ".."):',
+        "    if False:",
+        "test_public_cves.py::test_cve_2021_21996_a_download_is_kept_in_the_cache",
+    ),
+    Mutation(
+        "a request that ended workers is given up",
+        "services/saltern/reqserver/dispatch.py",
+        "MAX_RISKY_ATTEMPTS = 1",
+        "MAX_RISKY_ATTEMPTS = 2",
+        "test_request_bounds.py::test_a_request_that_ends_workers_is_given_up",
+    ),
+)  # fmt: skip
+
+
+def result_of(mutation: Mutation) -> str:
+    """Run the attack on a copy without the defence. Return "succeeds", or why that is not known."""
+    with tempfile.TemporaryDirectory(prefix="saltern-mutation-") as directory:
+        copy = Path(directory)
+        for name in ("libs", "services"):
+            shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+        source = copy / mutation.file
+        text = source.read_text("utf-8")
+        if text.count(mutation.old) != 1:
+            return f"{mutation.file} has the text {text.count(mutation.old)} times"
+        source.write_text(text.replace(mutation.old, mutation.new), "utf-8")
+        paths = os.pathsep.join([str(copy / "libs"), str(copy / "services"), str(ROOT)])
+        file, _, name = mutation.attack.partition("::")
+        options = ["-q", "-x", "-n", "0", "-p", "no:cacheprovider"]
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", *options, f"{Path(__file__).parent / file}::{name}"],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"},
+            capture_output=True,
+            text=True,
+            timeout=600,
+            check=False,
+        )
+    failed = [line for line in done.stdout.splitlines() if line.startswith("FAILED ")]
+    if done.returncode == _FAILED and failed:
+        return "succeeds"
+    return "is refused" if done.returncode == 0 else f"cannot be judged: {done.stdout[-400:]}"
+
+
+def main(words: Sequence[str]) -> int:
+    """Try all mutations, or those whose defence has one of the words; print a line for each. Return the exit code."""
+    chosen = [each for each in MUTATIONS if not words or any(word in each.defence for word in words)]
+    with ThreadPoolExecutor(2) as pool:
+        results = list(pool.map(result_of, chosen))
+    for mutation, result in zip(chosen, results, strict=True):
+        print(f"without '{mutation.defence}': {mutation.attack} {result}")
+    succeeded = results.count("succeeds")
+    print(f"{succeeded} attacks succeed of {len(chosen)} defences that were taken out")
+    return int(succeeded != len(chosen))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
