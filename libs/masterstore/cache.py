@@ -13,7 +13,7 @@ import msgpack
 from masterstore import keys, values
 from masterstore.cached_hash import CachedHash
 from masterstore.client import Client, text
-from masterstore.errors import StoreCorrupt
+from masterstore.errors import StoreCorrupt, TooLarge
 
 #: KEYS: mine_functions, mine... ARGV: minion, the function of each mine. Returns the number of mine functions that the minion had.
 _FORGET = """
@@ -26,9 +26,43 @@ return gone
 """
 
 
+#: KEYS: mine_functions. ARGV: minion, 1 to replace the whole mine, most bytes, most functions (0: any), then functions and values.
+#: Returns {0, 0}, or the size and number of functions of the mine that would be too large.
+_MINE_SET = f"""
+local minion, most, functions = ARGV[1], tonumber(ARGV[3]), tonumber(ARGV[4])
+local given, gone, size, count = {{}}, {{}}, 0, 0
+for i = 5, #ARGV, 2 do
+  given[ARGV[i]] = true
+  size, count = size + #ARGV[i] + #ARGV[i + 1], count + 1
+end
+if most > 0 or functions > 0 or ARGV[2] == '1' then
+  for _, fun in ipairs(redis.call('SMEMBERS', KEYS[1])) do
+    local bytes = not given[fun] and redis.pcall('HSTRLEN', '{keys.MINE}' .. fun, minion)
+    -- Another minion's key may be malformed.
+    if type(bytes) == 'number' and bytes > 0 then
+      if ARGV[2] == '1' then gone[#gone + 1] = fun else size, count = size + #fun + bytes, count + 1 end
+    end
+  end
+end
+if most > 0 and size > most or functions > 0 and count > functions then return {{size, count}} end
+for _, fun in ipairs(gone) do
+  redis.call('HDEL', '{keys.MINE}' .. fun, minion)
+  if redis.call('EXISTS', '{keys.MINE}' .. fun) == 0 then redis.call('SREM', KEYS[1], fun) end
+end
+for i = 5, #ARGV, 2 do
+  redis.call('HSET', '{keys.MINE}' .. ARGV[i], minion, ARGV[i + 1])
+  redis.call('SADD', KEYS[1], ARGV[i])
+end
+return {{0, 0}}
+"""
+
+#: Most environments of one minion in ``pillar_cache``. The minion chooses their names.
+_PILLARS_KEPT = 64
+
 #: KEYS: pillar_cache. ARGV: environments, sealed pillar, seconds. The first environment sets the TTL of all, so that none is
 #: older than allowed.
-_KEEP_PILLAR = """
+_KEEP_PILLAR = f"""
+if redis.call('HLEN', KEYS[1]) >= {_PILLARS_KEPT} and redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then return end
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 if redis.call('TTL', KEYS[1]) < 0 then redis.call('EXPIRE', KEYS[1], ARGV[3]) end
 """
@@ -42,11 +76,15 @@ class Cache:
         self._forget = client.redis.register_script(_FORGET)
         self._grains = CachedHash(client, keys.GRAINS, _grains_of)
         self._pillars = CachedHash(client, keys.PILLAR, lambda minion, sealed: sealed)
+        self._mine_set = client.redis.register_script(_MINE_SET)
         self._keep_pillar = client.redis.register_script(_KEEP_PILLAR)
 
-    def set_grains(self, minion: str, grains: Mapping[str, object]) -> None:
-        """Store a minion's grains."""
-        self._grains.set(minion, _pack(dict(grains)))
+    def set_grains(self, minion: str, grains: Mapping[str, object], *, most: int = 0) -> None:
+        """Store a minion's grains. Raises TooLarge above ``most`` bytes (0: any size)."""
+        packed = _pack(dict(grains))
+        if 0 < most < len(packed):
+            raise TooLarge(f"grains of {len(packed)} bytes, more than {most}")
+        self._grains.set(minion, packed)
 
     def grains(self, minion: str) -> dict[str, object] | None:
         """Return the stored grains of a minion; None if it has not sent any."""
@@ -86,14 +124,23 @@ class Cache:
         """Delete a minion's entries in ``pillar_cache``."""
         self._client.call("delete", keys.pillar_cache(minion))
 
-    def mine_set(self, minion: str, data: Mapping[str, object]) -> None:
-        """Store values of a minion's mine, given as {function: value}. Other functions keep their values."""
-        with self._client.calling() as server:
-            pipe = server.pipeline(transaction=True)
-            for fun, value in data.items():
-                pipe.hset(keys.mine(str(fun)), minion, _pack(value))
-                pipe.sadd(keys.MINE_FUNCTIONS, str(fun))
-            pipe.execute()
+    def mine_set(
+        self, minion: str, data: Mapping[str, object], *, most: int = 0, most_functions: int = 0, clear: bool = False
+    ) -> None:
+        """Store values of a minion's mine, given as {function: value}. Other functions keep their values. ``clear``: they replace all earlier values.
+
+        Raises TooLarge, and changes nothing, if the whole mine of the minion would have more than ``most`` bytes or
+        ``most_functions`` functions (0: any number).
+        """
+        arguments: list[str | int | bytes] = [minion, int(clear), most, most_functions]
+        for fun, value in data.items():
+            arguments += [str(fun), _pack(value)]
+        with self._client.calling():
+            size, count = self._mine_set(keys=[keys.MINE_FUNCTIONS], args=arguments)
+        if 0 < most < size:
+            raise TooLarge(f"a mine of {size} bytes, more than {most}")
+        if count:
+            raise TooLarge(f"a mine of {count} functions, more than {most_functions}")
 
     def mine_get(self, minions: Iterable[str], fun: str) -> dict[str, object]:
         """Return {minion id: value} of the given minions that offer the function."""

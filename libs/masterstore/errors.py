@@ -7,6 +7,13 @@ class StoreError(Exception):
     """Base class of the errors of the master's data in Redis."""
 
 
+class TooLarge(Exception):
+    """A minion's data is larger than it may be, and nothing of it was stored. The message has the size and the limit.
+
+    It is no StoreError, because repeating the operation does not help.
+    """
+
+
 class StoreUnavailable(StoreError):
     """Raised when Redis does not answer or cannot write. The operation may be repeated; no part of it was done."""
 

@@ -34,6 +34,21 @@ class Published:
 
 
 @dataclass(frozen=True, slots=True)
+class UnaskedLimits:
+    """Limits of the returns that one minion stores for jobs that do not expect it."""
+
+    #: Most returns and bytes in an hour; 0: unlimited.
+    count: int = 0
+    bytes: int = 0
+    #: Seconds that the return of a job stays that the job cache does not have.
+    unknown_seconds: int = 2**31
+
+
+#: No limit: for results that the master itself stores.
+UNLIMITED = UnaskedLimits()
+
+
+@dataclass(frozen=True, slots=True)
 class Recorded:
     """Result of storing a minion's return: whether it is the first, completes the job, was late, or differs from an earlier one."""
 
@@ -49,6 +64,8 @@ class Recorded:
     waited_for: bool = False
     #: Whether an earlier return differs: the minion ran the job twice, or two minions have this id.
     differs: bool = False
+    #: Whether the return was not stored because the minion has stored too many unasked ones.
+    refused: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +94,7 @@ class Jobs(Lives):
         super().__init__(client, records)
         self._publish = ConfirmedScript(client, job_scripts.PUBLISH, durability)
         self._return = ConfirmedScript(client, return_scripts.RETURN, durability)
+        self._spend = client.redis.register_script(return_scripts.SPEND)
         self._external = ConfirmedScript(client, return_scripts.EXTERNAL, durability)
 
     def publish(
@@ -140,24 +158,33 @@ class Jobs(Lives):
         heard: bool = False,
         event: bytes = b"",
         events_kept: int = 0,
+        unasked: UnaskedLimits = UNLIMITED,
     ) -> Recorded:
         """Store a minion's return, unless it has returned already. ``now_ms`` 0: the time of the JID.
 
         ``compress_above``: JSON with more bytes is stored compressed, with a small return in Salt's key; 0: never.
         ``heard``: the return comes from the minion itself and is a sign of its presence. ``event``: frame of the event
         to keep in the same step if this is the first return; the stream keeps about ``events_kept`` events. ``ttl``:
-        seconds.
+        seconds. ``unasked``: limits of the minion, if the job does not expect it.
         """
         jid, minion = str(ret["jid"]), str(ret["id"])
         base, (data, whole) = jid_ms(jid), packed(ret, compress_above)
         arguments: list[str | int | bytes] = [minion, data, jid, ttl, int(failed(ret)), now_ms or base, base, whole]
-        arguments += [int(heard), event, events_kept, *_functions(ret.get("fun"))]
+        arguments += [int(heard), event, events_kept, unasked.count, unasked.bytes, unasked.unknown_seconds]
+        arguments += _functions(ret.get("fun"))
         with self._client.calling():
             answer = self._return(keys=keys.last_jid(minion, _shown(ret.get("fun"))), args=arguments)
         if isinstance(answer, list):
             answer, faults = answer
             self._client.faults.of_script(faults)
-        return Recorded(*(bool(answer & bit) for bit in (1, 2, 4, 8, 16, 32)))
+        return Recorded(*(bool(answer & bit) for bit in (1, 2, 4, 8, 16, 32, 64)))
+
+    def may_store_own(self, minion: str, limits: UnaskedLimits) -> bool:
+        """Return whether a minion may store one more return of a job that it started itself, and count the return."""
+        with self._client.calling():
+            allowed, faults = self._spend(keys=[keys.spent(minion)], args=[limits.count, limits.bytes])
+        self._client.faults.of_script(faults)
+        return bool(allowed)
 
     def own_jid(self, minion: str, own_id: str, jid: str, *, ttl: int) -> str:
         """Return the JID of a job that a minion started itself: ``jid``, or the JID that ``own_id`` got before.
@@ -180,11 +207,12 @@ class Jobs(Lives):
         compress_above: int = 0,
         event: bytes = b"",
         events_kept: int = 0,
+        counted: bool = False,
     ) -> bool:
         """Store a job that was not published and has ended (of a minion or a runner); return False if it has a result,
         which stays.
 
-        ``event`` and ``events_kept`` as for ``record_return``.
+        ``event`` and ``events_kept`` as for ``record_return``. ``counted``: the bytes count for ``may_store_own``.
         """
         minion, created = str(ret["id"]), jid_ms(jid)
         user, functions = str(load.get("user", "")), _functions(load.get("fun"))
@@ -193,7 +221,8 @@ class Jobs(Lives):
         names += [keys.index("tgt", _shown(load.get("tgt"))), *(keys.index("fun", name) for name in functions)]
         data, whole = packed(ret, compress_above)
         arguments: list[str | int | bytes] = [jid, minion, data, values.dumps(load), ttl, int(failed(ret)), created]
-        arguments += [created, "failed" if failed(ret) else "ok", whole, event, events_kept, *functions]
+        arguments += [created, "failed" if failed(ret) else "ok", whole, event, events_kept, int(counted)]
+        arguments += functions
         with self._client.calling():
             first, faults = self._external(keys=names, args=arguments)
         self._client.faults.of_script(faults)

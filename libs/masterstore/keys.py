@@ -60,6 +60,7 @@ KEYS: tuple[KeySpec, ...] = (
     KeySpec("runners", "salt:runners", "zset", "none: an entry ends with its runner", "mworker", "mworker, maintenance", "maintenance ends runners without a sign of life", "JID of a running runner, scored by the milliseconds of its last sign of life"),
     KeySpec("orders", "salt:orders:<jid>", "hash", "keep_jobs_seconds", "mworker", "mworker", "TTL", "orders to an orchestration: state ID, or __all__ -> JSON (kill, duration)"),
     KeySpec("own_job", "salt:own:<minion>:<id>", "string", "keep_jobs_seconds", "mworker", "mworker", "TTL", "JID that the master gave to a job that the minion started itself; <id> is the minion's own id of the job"),
+    KeySpec("spent", "salt:spent:<minion>", "hash", "an hour", "mworker", "mworker", "TTL", "count and bytes of the returns that the minion stored within the hour for jobs that do not expect it; above unasked_returns_per_hour and unasked_return_bytes_per_hour further ones are dropped"),
     KeySpec("publications", "salt:publications", "stream", "none: capped", "mworker", "publisher", f"about {PUBLICATIONS_KEPT} entries (MAXLEN ~)", "publications to be sent to minions, each with a code (mac) by which publishers know that a worker recorded it"),
     KeySpec("cursors", "salt:publisher:cursors", "hash", "none: one entry a publisher", "publisher", "publisher", "publishers remove entries without a sign of life for an hour", "publisher -> stream id of the publication that it sent last; *: the last one that any publisher sent"),
     KeySpec("publisher_signs", "salt:publisher:signs", "hash", "none: one entry a publisher", "publisher", "publisher", "publishers remove entries without a sign of life for an hour", "publisher -> milliseconds of its last sign of life"),
@@ -135,6 +136,8 @@ JOB = "salt:job:"
 WAITING_OF = "salt:waiting:"
 INDEX = "salt:idx:"
 LARGE = "salt:large:"
+SPENT = "salt:spent:"
+MINE = "salt:mine:"
 
 #: Longest value that an index key contains unhashed, bytes.
 _LONGEST_VALUE = 128
@@ -213,6 +216,11 @@ def own_job(minion: str, own_id: str) -> str:
     return f"salt:own:{minion}:{own_id}"
 
 
+def spent(minion: str) -> str:
+    """Key of the count and bytes of a minion's unasked returns in the current hour."""
+    return SPENT + minion
+
+
 def event_group(group: str) -> str:
     """Key of the state of a group of event readers."""
     return f"salt:events:group:{group}"
@@ -245,7 +253,7 @@ def version(cache: str) -> str:
 
 def mine(fun: str) -> str:
     """Redis key of the values that minions offer for one mine function."""
-    return f"salt:mine:{fun}"
+    return MINE + fun
 
 
 def bank(name: str) -> str:

@@ -13,6 +13,9 @@ from __future__ import annotations
 from masterstore import keys, life
 from masterstore.job_scripts import AHEAD, COMMON, PUT, TRY
 
+#: Seconds for which the unasked returns of a minion are counted, from the first one on.
+SPENT_SECONDS = 3600
+
 #: Function ``keep``: adds an event to the stream. If the key is no stream, the event is lost, but not the return.
 _KEEP = f"""
 local function keep(event, most)
@@ -21,34 +24,69 @@ local function keep(event, most)
 end
 """
 
+#: Function ``spend``: counts one more unasked return of a minion in the key ``spent``; returns whether the minion may have one.
+#: ``most`` returns and ``bytes`` bytes in an hour; 0: any. Bytes are counted by whoever stores the return, when it is stored.
+_SPEND = f"""
+local function spend(spent, most, bytes)
+  most, bytes = tonumber(most), tonumber(bytes)
+  if most == 0 and bytes == 0 then return true end
+  local found = try('HMGET', spent, 'count', 'bytes') or {{}}
+  if most > 0 and (tonumber(found[1] or 0) or 0) >= most then return false end
+  if bytes > 0 and (tonumber(found[2] or 0) or 0) >= bytes then return false end
+  if try('HINCRBY', spent, 'count', 1) == 1 then try('EXPIRE', spent, {SPENT_SECONDS}) end
+  return true
+end
+-- The hour may have ended since.
+local function spend_bytes(spent, size)
+  if try('HINCRBY', spent, 'bytes', size) == size then try('EXPIRE', spent, {SPENT_SECONDS}) end
+end
+"""
+
+#: KEYS: spent. ARGV: most, bytes. Returns {1 if the minion may store one more unasked return, else 0; faults}.
+SPEND = f"""
+{TRY}
+{_SPEND}
+return {{spend(KEYS[1], ARGV[1], ARGV[2]) and 1 or 0, faults}}
+"""
+
 #: KEYS: last_jid (may be left out).
 #: ARGV: minion, return JSON, jid, ttl, failed (0/1), now ms, base ms, the whole return compressed (empty: it is in the JSON),
-#: 1 if it also proves the minion's presence, its event (empty: no reader wants it), events that are kept, functions...
+#: 1 if it also proves the minion's presence, its event (empty: no reader wants it), events that are kept, most unasked returns of
+#: the minion (0: any number), most bytes of them (0: any), seconds that a return of an unknown job stays, functions...
 #: Returns a sum: 1 first return, 2 job is known, 4 all minions returned, 8 late, 16 jobs wait for a minion that cannot ask for
-#: them, 32 differs from the first return; or {sum, faults}.
+#: them, 32 differs from the first return, 64 refused because the minion has too many unasked returns; or {sum, faults}.
 RETURN = f"""
 {TRY}
+{_SPEND}
 {life.lua_into(life.State.RETURNED)}
 local minion, jid, ttl, now, base = ARGV[1], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[6]), tonumber(ARGV[7])
 local ret, job = '{keys.RET}' .. jid, '{keys.JOB}' .. jid
-local first = redis.call('HSETNX', ret, minion, ARGV[2]) == 1
 local left = redis.call('TTL', '{keys.LOAD}' .. jid)
 local known = left ~= -2
+-- Whether the job expects the minion. An unasked return is stored within the minion's limits only.
+local waits = known and try('SISMEMBER', job .. ':minions', minion) == 1
+if not waits and redis.call('HEXISTS', ret, minion) == 0 and not spend('{keys.SPENT}' .. minion, ARGV[12], ARGV[13]) then
+  return (known and 2 or 0) + 64
+end
+local first = redis.call('HSETNX', ret, minion, ARGV[2]) == 1
 local answer = (first and 1 or 0) + (known and 2 or 0)
 -- Keys written with the load have a sufficient TTL, unless the load is old.
 local renew = left < ttl - ttl / {AHEAD}
 if left > ttl then ttl = left end
-redis.call('EXPIRE', ret, ttl)
+-- The indexes of jobs live as long as those of other jobs: "put" removes what is older.
+local stays = known and ttl or math.min(ttl, tonumber(ARGV[14]))
+redis.call('EXPIRE', ret, stays)
 if first and ARGV[8] ~= '' then
   local kept = pcall('HSET', '{keys.LARGE}' .. jid, minion, ARGV[8])
   if type(kept) == 'table' and kept.err then
     redis.call('HDEL', ret, minion)
     return kept
   end
-  redis.call('EXPIRE', '{keys.LARGE}' .. jid, ttl)
+  redis.call('EXPIRE', '{keys.LARGE}' .. jid, stays)
 end
 try('SADD', '{keys.MINIONS}', minion)
-if KEYS[1] then try('SET', KEYS[1], jid, 'EX', ttl) end
+-- A minion that repeats a return under other names of functions must not make a key for each.
+if first and KEYS[1] then try('SET', KEYS[1], jid, 'EX', stays) end
 if ARGV[9] == '1' then
   try('ZADD', '{keys.SEEN}', 'GT', now, minion)
   if try('EXISTS', '{keys.WAITING_OF}' .. minion) == 1 and try('SISMEMBER', '{keys.SIGNERS}', minion) == 0 then
@@ -58,7 +96,7 @@ end
 if not first then
   if redis.call('HGET', ret, minion) ~= ARGV[2] then answer = answer + 32 end
   try('HINCRBY', job, 'duplicates', 1)
-  try('EXPIRE', job, ttl)
+  try('EXPIRE', job, stays)
   return #faults > 0 and {{answer, faults}} or answer
 end
 if ARGV[10] ~= '' then
@@ -66,7 +104,7 @@ if ARGV[10] ~= '' then
   keep(ARGV[10], ARGV[11])
 end
 -- State of the job on this minion, if the job expects the minion.
-local waits, lives = known and try('SISMEMBER', job .. ':minions', minion) == 1, job .. ':life'
+local lives = job .. ':life'
 local from, last, text = 'e', nil, waits and try('HGET', lives, minion)
 if text and text ~= '' then
   from, last = string.match(text, '(%a)(%-?%d+)$')
@@ -131,9 +169,10 @@ if waits then
     try('ZREM', '{keys.INDEX}state:running', jid)
   end
 else
+  if tonumber(ARGV[13]) > 0 then spend_bytes('{keys.SPENT}' .. minion, size) end
   if not known then
     put('{keys.JOBS}', created, jid, ttl, now)
-    for i = 12, #ARGV do
+    for i = 15, #ARGV do
       put('{keys.INDEX}fun:' .. ARGV[i], created, jid, ttl, now)
       put('{keys.FUNCTIONS}', created, ARGV[i], ttl, now)
     end
@@ -141,16 +180,18 @@ else
   put('{keys.INDEX}minion:' .. minion, created, jid, ttl, now)
 end
 try('HSET', job, unpack(change))
-if renew or not found[4] then try('EXPIRE', job, ttl) end
+if renew or not found[4] then try('EXPIRE', job, stays) end
 return #faults > 0 and {{answer, faults}} or answer
 """
 
 #: A job that was not published and has ended. KEYS: runners, ret, job, job_minions, load, life; then the indexes that it goes into.
 #: ARGV: jid, minion, return JSON, load JSON, ttl, failed (0/1), created ms, base ms, result (ok, failed),
-#: the whole return compressed (empty: it is in the JSON), its event (empty: no reader wants it), events that are kept, functions...
+#: the whole return compressed (empty: it is in the JSON), its event (empty: no reader wants it), events that are kept, 1 if its
+#: bytes count as unasked ones of the minion, functions...
 #: Returns {1 if stored, else 0; faults}: a job's earlier return is not replaced.
 EXTERNAL = f"""
 {COMMON}
+{_SPEND}
 local jid, ttl, created = ARGV[1], tonumber(ARGV[5]), tonumber(ARGV[7])
 try('ZREM', KEYS[1], jid)
 if redis.call('HEXISTS', KEYS[2], ARGV[2]) == 1 then return {{0, faults}} end
@@ -173,8 +214,9 @@ if ARGV[11] ~= '' then
 end
 for i = 2, 6 do try('EXPIRE', KEYS[i], ttl) end
 try('HINCRBY', '{keys.JOB_BYTES}', whole(math.floor(created / 3600000)), size)
+if ARGV[13] == '1' then spend_bytes('{keys.SPENT}' .. ARGV[2], size) end
 put('{keys.INDEX}result:' .. ARGV[9], ARGV[7], jid, ttl, created)
 for i = 7, #KEYS do put(KEYS[i], ARGV[7], jid, ttl, created) end
-for i = 13, #ARGV do put('{keys.FUNCTIONS}', ARGV[7], ARGV[i], ttl, created) end
+for i = 14, #ARGV do put('{keys.FUNCTIONS}', ARGV[7], ARGV[i], ttl, created) end
 return {{1, faults}}
 """

@@ -18,7 +18,7 @@ from masterstore.client import Client
 from masterstore.errors import StoreCorrupt, StoreError, StoreUnavailable
 from masterstore.events import BEGINNING, KeptEvent
 from masterstore.job_filter import JobFilter
-from masterstore.jobs import Job
+from masterstore.jobs import Job, UnaskedLimits
 from masterstore.life import State
 from masterstore.store import Store
 from tests.ports import free_port
@@ -43,6 +43,7 @@ VERBS: dict[str, Callable[[Store], Any]] = {
     "jobs.record_return": lambda store: store.jobs.record_return({"jid": JID, "id": "a", "fun": "test.ping"}, ttl=60),
     "jobs.store_external": lambda store: store.jobs.store_external(JID, LOAD, {"id": "a", "return": 1}),
     "jobs.own_jid": lambda store: store.jobs.own_jid("a", JID, JID, ttl=60),
+    "jobs.may_store_own": lambda store: store.jobs.may_store_own("a", UnaskedLimits(1, 1)),
     "jobs.life": lambda store: store.jobs.life(JID),
     "jobs.sign": lambda store: store.jobs.sign("a", [(JID, "started", 1)], 1),
     "jobs.not_again": lambda store: store.jobs.not_again([JID]),
@@ -509,7 +510,7 @@ ZSETS = {"salt:jobs", "salt:seen", "salt:runners", "salt:idx:minion:a", "salt:jo
          "salt:jobs:due", "salt:events:readers:g", "salt:stock:sign-ins"}  # fmt: skip
 
 #: Verbs that go on without what they cannot read.
-STEPS_OVER = {
+STEPS_OVER = {"jobs.may_store_own",
     "jobs.sign", "jobs.move", "jobs.missed", "jobs.waiting", "jobs.resend", "jobs.settle", "jobs.returns", "jobs.returns of some",
     "jobs.job", "jobs.missing", "jobs.recent", "jobs.described", "jobs.active", "job_budget.bytes", "job_budget.forget",
     "job_budget.evict", "job_budget.drop", "found_jobs.page", "jobs.not_again", "sign_ins.of_stock",
@@ -534,7 +535,8 @@ def test_keys_of_another_type_give_the_stores_error_or_none(store: Store, raw: r
                  "salt:keys:denied", "salt:keys:version", "salt:grains", "salt:pillar", "salt:mine", "salt:mine:f", "salt:seen",
                  "salt:events", "salt:events:count", "salt:events:wanted", "salt:events:group:g", "salt:events:readers:g",
                  "salt:events:dead:g", "salt:epochs", "salt:lock:l", "salt:fences", "salt:runners",
-                 "salt:pillar_cache:a", f"salt:orders:{JID}", f"salt:own:a:{JID}", "salt:bank:b", "salt:banks"):  # fmt: skip
+                 "salt:pillar_cache:a", f"salt:orders:{JID}", f"salt:own:a:{JID}", "salt:bank:b", "salt:banks",
+                 "salt:spent:a"):  # fmt: skip
         raw.geoadd(name, (1, 1, "x")) if name not in ZSETS else raw.rpush(name, "x")
     try:
         VERBS[verb](store)

@@ -10,6 +10,7 @@ import redis
 
 from masterstore import keys
 from masterstore.client import text
+from masterstore.jobs import UnaskedLimits
 from masterstore.keys import KEYS, KeySpec
 from masterstore.store import Store
 
@@ -73,6 +74,7 @@ def everything(store: Store) -> None:
     store.sign_ins.begin("minion-accepted", "PEM", 1)
     store.cache.set_grains("a", {"os": "Debian"})
     store.jobs.own_jid("a", JID, JID, ttl=1000)
+    store.jobs.may_store_own("a", UnaskedLimits(10, 1000))
     store.cache.set_pillar("a", b"sealed")
     store.cache.keep_pillar("a", "base", b"sealed", 500)
     store.banks.store("sites/one", "k", [1])
@@ -109,6 +111,7 @@ ENDS = {
     "request": keys.REQUEST_TTL,
     "orders": 1000,
     "own_job": 1000,
+    "spent": 3600,
     "lock": 60,
     "nonce": 660,
     "stock_sign_ins": 60,
@@ -199,6 +202,7 @@ def test_keys_are_spelled_as_the_table_has_them(spec: KeySpec) -> None:
         "job_minions": keys.job_minions(JID),
         "request": keys.request("r1"),
         "own_job": keys.own_job("a", JID),
+        "spent": keys.spent("a"),
         "runners": keys.RUNNERS,
         "changed": keys.changed(keys.GRAINS),
         "version": keys.version(keys.GRAINS),

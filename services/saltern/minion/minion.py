@@ -329,7 +329,10 @@ class Minion:
         if isinstance(request, Mapping) and request.get("cmd") == CATCH_UP_COMMAND:
             self._take_missed_jobs(answer)
         elif answer is False:
-            _LOG.error("the master dropped a return as malformed")
+            _LOG.error(
+                "the master dropped a return: it is malformed, or this minion has stored too many returns of own or unknown"
+                " jobs; the master's log says which"
+            )
 
     def _send_outbox(self) -> None:
         now = time.monotonic()

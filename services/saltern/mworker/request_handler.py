@@ -118,6 +118,7 @@ class RequestHandler:
 
     def _minion(self, payload: bytes) -> tuple[str, str, bytes | SealedDeferredReply]:
         cmd = "unknown"
+        self._context.request_bytes = len(payload)
         try:
             envelope = parse_request(payload)
             if envelope.enc == "clear":

@@ -17,6 +17,7 @@ from saltern.kit.links.event_bus import Prepared
 from saltern.kit.process.metrics import Metrics
 from saltern.kit.process.tracing import Tracing
 from saltern.mworker.pillar_seal import pillar_seal
+from saltern.mworker.quotas import Quotas
 from saltwire.crypticle import Crypticle
 from saltwire.errors import AuthenticationError, PeerFault
 from saltwire.keys import PublicKey, derive_key_string
@@ -47,6 +48,10 @@ class WorkerContext:
     #: Runs its first argument in a child process; calls its second one with the reason if the child fails.
     start_runner: Callable[[Callable[[], None], Callable[[str], None]], None]
     tracing: Tracing = field(default_factory=lambda: Tracing({}, ""))
+    #: What each minion may store and fire.
+    quotas: Quotas = field(init=False)
+    #: Size of the request that is being answered, bytes.
+    request_bytes: int = 0
     _epochs: Epochs | None = None
     _epochs_read: float = 0.0
     #: (epoch, key string) of publications; a cache, because each sign-in needs it.
@@ -56,6 +61,9 @@ class WorkerContext:
     #: Maps of minion id to the pillar and to its encrypted form; a pillar is decrypted again only after a change.
     _pillars: dict[str, Mapping[str, object]] = field(default_factory=dict)
     _sealed: dict[str, bytes] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.quotas = Quotas(self.options, self.metrics.quota_refusals, self.log)
 
     def record_audit(self, act: str, who: str, **fields: object) -> None:
         """Append an entry to the audit record, unless the option ``audit`` is off.

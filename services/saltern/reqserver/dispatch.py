@@ -21,10 +21,10 @@ import itertools
 from collections import Counter, OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TypeAlias
 
 from saltern.kit.config.worker_pools import ONE_POOL, Pools
+from saltern.kit.process.rate_limit import Rate, RateLimiter
 from saltern.reqserver.clear_header import NO_HEADER, ClearHeader
 from saltern.reqserver.queue import FairQueue, Request, Side, WaitingRequests
 from saltern.reqserver.workers import Worker, Workers
@@ -56,6 +56,12 @@ SENDERS_SHARE = 0.1
 
 #: Seconds after which a refused sender may repeat its request. A full queue is processed within seconds.
 RETRY_AFTER = 5.0
+
+#: Seconds of its rate that a minion may use at once, in requests and in bytes.
+RATE_BURST = 10.0
+
+#: Seconds that a request of a minion above its rate waits at most; further requests are refused.
+RATE_PATIENCE = 30.0
 
 #: Most waiting requests of a sender that are searched for a repeated one.
 _MOST_COMPARED = 16
@@ -125,6 +131,9 @@ class Dispatcher:
     max_bytes: int = 256 * 1024 * 1024
     #: Most requests of one minion that a pool handles at the same time; 0: one less than the pool's workers.
     at_once: int = 0
+    #: Requests and bytes a second of one minion; 0: unlimited.
+    requests_per_second: float = 0
+    bytes_per_second: float = 0
     waiting: WaitingRequests = field(default_factory=WaitingRequests)
     workers: Workers = field(init=False)
     #: Map of ticket to (time of deferral, request) of requests that a worker's child process answers, oldest first.
@@ -133,6 +142,7 @@ class Dispatcher:
     requeued: int = 0
     handed_back: int = 0
     refused: Counter[str] = field(default_factory=Counter)
+    _rates: RateLimiter = field(init=False)
     _tickets: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
     _hints: OrderedDict[bytes, str] = field(default_factory=OrderedDict)
     #: Map of pool to the index of the queue that it serves next.
@@ -142,6 +152,7 @@ class Dispatcher:
 
     def __post_init__(self) -> None:
         self.workers = Workers(self.pools, self.at_once)
+        self._rates = RateLimiter(Rate(self.requests_per_second, RATE_BURST), Rate(self.bytes_per_second, RATE_BURST))
         self._next_served = dict.fromkeys(self.pools.names, 0)
         # A pool serves its own queues, requests of unknown command, and queues of pools without workers.
         unopened = [None] if self.pools.several else []
@@ -182,15 +193,24 @@ class Dispatcher:
         pool = self.pools.of(header.cmd) if header.cmd or not self.pools.several else None
         number = next(self._tickets)
         request = Request(number, side, route, client, payload, now, sender, header.cmd, header.patient, pool, overdue)
-        if worker := self._idle_worker_for(request):
+        wait = self._rates.wait(sender, now) if side is Side.MINION else 0.0
+        if not wait and (worker := self._idle_worker_for(request)):
+            self._charge(request, now)
             return [self._assign_to(worker, request, now)]
         if self._is_repeated(request):
             return []
-        if why := self._full(request):
+        if why := "rate" if wait > RATE_PATIENCE else self._full(request):
             self.refused[why] += 1
-            return [Refuse(request, _REFUSALS[why], RETRY_AFTER)]
+            return [Refuse(request, _REFUSALS[why], max(wait - RATE_PATIENCE, RETRY_AFTER))]
+        request.not_before = now + wait
+        request.overdue += wait
+        self._charge(request, now)
         self.waiting.add(request)
         return []
+
+    def _charge(self, request: Request, now: float) -> None:
+        if request.side is Side.MINION:
+            self._rates.charge(request.sender, now, 1.0, len(request.payload))
 
     def ready(self, name: bytes, now: float, pool: str = "") -> list[Instruction]:
         """Record that a worker is idle, and return the instructions that follow, such as an Assign of its next request.
@@ -290,8 +310,8 @@ class Dispatcher:
             for request in impatient:
                 self.waiting.drop(request)
                 instructions.append(self._expire(request))
-        if self.waiting.count and self.pools.several:
-            # Other pools serve a pool without workers after WORKERLESS seconds.
+        if self.waiting.count:
+            # A sender that was over its rate may go on, and other pools serve a pool without workers after WORKERLESS seconds.
             instructions += self._assign(self.workers.order, now)
         return instructions
 
@@ -368,6 +388,7 @@ class Dispatcher:
         for one in own:
             if one.cmd == request.cmd == "_auth":
                 # The minion no longer waits for the answer to its earlier sign-in; the new one takes its place in the queue.
+                request.not_before = one.not_before
                 self.waiting.replace(one, request)
                 return True
             if one.route == request.route and one.payload == request.payload:
@@ -417,14 +438,18 @@ class Dispatcher:
         start = self._next_served[pool]
         for step in range(len(kinds)):
             index = (start + step) % len(kinds)
-            of, side, queue = kinds[index]
+            of, _, queue = kinds[index]
             if not queue or (of not in (pool, None) and not self._stands_in(of, queue, now)):
                 continue
-            request = self.waiting.take(queue, partial(self.workers.may_start, pool, side))
+            request = self.waiting.take(queue, lambda first: self._may_start(pool, first, now))
             if request is not None:
                 self._next_served[pool] = (index + 1) % len(kinds)
                 return request
         return None
+
+    def _may_start(self, pool: str, request: Request, now: float) -> bool:
+        """Return whether a worker of this pool may get the first waiting request of a sender now."""
+        return request.not_before <= now and self.workers.may_start(pool, request.side, request.sender)
 
     def _stands_in(self, pool: str, queue: FairQueue, now: float) -> bool:
         """Return whether workers of other pools serve this queue: its pool has had no worker for WORKERLESS seconds."""
@@ -445,6 +470,7 @@ def _most_attempts(request: Request) -> int:
 #: Map of the reason for a refusal to its text.
 _REFUSALS: Mapping[str, str] = {
     "sender": "too many requests of this minion wait already",
+    "rate": "a minion sends more than minion_requests_per_second or minion_bytes_per_second",
     "count": "too many requests wait already",
     "bytes": "requests of too many bytes wait already",
 }

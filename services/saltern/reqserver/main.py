@@ -84,6 +84,8 @@ class Server:
             max_count=options.max_waiting_requests,
             max_bytes=options.max_waiting_bytes,
             at_once=options.minion_requests_at_once,
+            requests_per_second=options.minion_requests_per_second,
+            bytes_per_second=options.minion_bytes_per_second,
         )
         self._next_tick = self._next_measure = self._next_warning = 0.0
         #: (time, reason) of the last report of a worker that it cannot start.

@@ -47,6 +47,8 @@ class Request:
     pool: str | None
     #: Time after which the request is given up, seconds of the monotonic clock.
     overdue: float
+    #: Time before which no worker gets the request, because its sender is over its rate; same clock.
+    not_before: float = 0.0
     attempts: int = 0
     #: The queue that contains the request; None if it does not wait.
     queue: FairQueue | None = field(default=None, repr=False)
@@ -87,10 +89,10 @@ class FairQueue:
         self._by_sender.setdefault(request.sender, deque()).appendleft(request)
         self._by_sender.move_to_end(request.sender, last=False)
 
-    def take(self, may_start: Callable[[Hashable], bool]) -> Request | None:
-        """Remove and return the next request of the first sender for which ``may_start`` is true; None if there is none."""
+    def take(self, may_start: Callable[[Request], bool]) -> Request | None:
+        """Remove and return the first request of the first sender for which ``may_start`` is true; None if there is none."""
         for sender, requests in self._by_sender.items():
-            if may_start(sender):
+            if may_start(requests[0]):
                 request = requests.popleft()
                 if requests:
                     self._by_sender.move_to_end(sender)
@@ -159,7 +161,7 @@ class WaitingRequests:
         self._count_out(old)
         self._count_in(new, queue)
 
-    def take(self, queue: FairQueue, may_start: Callable[[Hashable], bool]) -> Request | None:
+    def take(self, queue: FairQueue, may_start: Callable[[Request], bool]) -> Request | None:
         """Remove and return the next request of a queue, or None; see ``FairQueue.take``."""
         request = queue.take(may_start)
         if request is not None:

@@ -47,6 +47,14 @@ class WorkerOptions(Values):
     minion_requests_at_once: int = option(
         0, "largest number of requests of one minion that the workers of a pool handle at once; 0: all workers but one"
     )
+    minion_requests_per_second: int = option(
+        500,
+        "largest rate of requests of one minion over more than ten seconds; further ones wait, and are refused after 30 s "
+        "(as when the queue is full); 0: unlimited",
+    )
+    minion_bytes_per_second: int = option(
+        16 * 1024 * 1024, "the same of bytes of requests of one minion; a single request may be larger; 0: unlimited"
+    )
     worker_max_requests: int = option(
         0, "number of requests after which a worker restarts, between two requests; 0: never"
     )
@@ -176,6 +184,37 @@ class MasterOptions(StateOptions, FileserverOptions, WorkerOptions):
         False, "minions may send files (cp.push); they are stored in <cachedir>/minions/<id>/files"
     )
     file_recv_max_size: int = option(100, "largest file in megabytes that a minion may send")
+    file_recv_max_total: int = option(
+        1000, "total size in megabytes of the files of one minion; a further chunk is refused; 0: unlimited"
+    )
+    grains_max_bytes: int = option(
+        4 * 1024 * 1024,
+        "largest size in bytes of a minion's grains; larger ones are not stored, and the minion's pillar gets an error; "
+        "0: unlimited",
+    )
+    mine_max_bytes: int = option(
+        8 * 1024 * 1024,
+        "largest total size in bytes of the mine of one minion; what would make it larger is not stored; 0: unlimited",
+    )
+    minion_events_per_second: int = option(
+        200,
+        "largest rate of events that one minion causes over more than a minute, for each worker; further ones are "
+        "dropped; 0: unlimited",
+    )
+    minion_event_bytes_per_second: int = option(
+        1024 * 1024, "the same of bytes of events that a minion causes, for each worker; 0: unlimited"
+    )
+    unasked_returns_per_hour: int = option(
+        10000,
+        "largest number of returns in an hour that one minion stores for jobs that do not expect it: jobs of its own "
+        "(salt-call, schedule) and jobs that the job cache does not have; further ones are dropped; 0: unlimited",
+    )
+    unasked_return_bytes_per_hour: int = option(
+        64 * 1024 * 1024, "the same of bytes of such returns, as they are stored; 0: unlimited"
+    )
+    unknown_return_seconds: int = option(
+        3600, "seconds that a return stays whose job is not in the job cache; at most keep_jobs_seconds"
+    )
     mine_get: dict[str, list[str]] | None = option(
         None,
         "regular expression of minion ids -> regular expressions of mine functions that these minions may "

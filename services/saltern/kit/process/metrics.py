@@ -24,6 +24,7 @@ class Metrics(NamedTuple):
     requests_requeued: Counter
     requests_refused: Counter
     requests_handed_back: Counter
+    quota_refusals: Counter
     request_wait_seconds: Histogram
     workers: Gauge
     workers_busy: Gauge
@@ -58,6 +59,7 @@ SERVED_BY: Mapping[str, frozenset[str]] = {
     "requests_requeued": frozenset({"reqserver"}),
     "requests_refused": frozenset({"reqserver"}),
     "requests_handed_back": frozenset({"reqserver"}),
+    "quota_refusals": frozenset({"mworker"}),
     "request_wait_seconds": frozenset({"reqserver"}),
     "workers": frozenset({"reqserver"}),
     "workers_busy": frozenset({"reqserver"}),
@@ -126,6 +128,9 @@ def new_metrics(role: str) -> Metrics:
         ),
         requests_handed_back=counter(
             "requests_handed_back", "salt_requests_handed_back", "Requests that were opened in another pool than theirs"
+        ),
+        quota_refusals=counter(
+            "quota_refusals", "salt_quota_refusals", "What a minion was not allowed to store or fire, by limit", "quota"
         ),
         request_wait_seconds=Histogram(
             "salt_request_wait_seconds",

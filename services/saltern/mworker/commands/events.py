@@ -16,18 +16,21 @@ _NOT_FIRED = frozenset({"nonce", "tok", "sig", "_stamp"})
 def minion_event(context: WorkerContext, minion_id: str, load: Mapping[str, object]) -> None:
     """Fire the events in a minion's request: one event (the whole load under its tag), or a list (each with its own data).
 
-    Tags that the minion may not fire are dropped.
+    Tags that the minion may not fire are dropped, and so are events above the minion's limits.
     """
     heard_of(context, minion_id, started=load.get("tag") == tags.minion_start(minion_id))
     pretag = load.get("pretag")
     events = load.get("events")
     if isinstance(events, list):
+        size = context.request_bytes / max(1, len(events))
         for event in events:
             if isinstance(event, Mapping) and isinstance(event.get("tag"), str):
+                if not context.quotas.may_fire(minion_id, size):
+                    return
                 _fire_one(context, minion_id, event["tag"], event.get("data", event), pretag)
         return
     tag = load.get("tag")
-    if isinstance(tag, str):
+    if isinstance(tag, str) and context.quotas.may_fire(minion_id, context.request_bytes):
         fire_for(context, minion_id, tag, {name: value for name, value in load.items() if name not in _NOT_FIRED})
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from masterstore.errors import TooLarge
 from saltern.kit.links.rights import matches
 from saltern.kit.process.cpu_limit import CpuLimit, cpu_limit
+from saltern.mworker.quotas import Quota
 from saltern.mworker.targets import is_meant, resolve
 from saltern.mworker.worker_context import WorkerContext
 from statecore.model.errors import TargetError
@@ -22,7 +24,7 @@ _GUARD, _VALUE = "__saltmine_acl__", "__data__"
 
 def store(context: WorkerContext, minion_id: str, load: Mapping[str, object]) -> bool:
     """Store the sender's mine data ({function: value}) and return whether it was stored; ``clear`` deletes its earlier
-    data first.
+    data first. A mine above ``mine_max_bytes`` is not stored, and the earlier one stays.
     """
     data = load.get("data")
     if not isinstance(data, Mapping):
@@ -31,9 +33,14 @@ def store(context: WorkerContext, minion_id: str, load: Mapping[str, object]) ->
         said = "a mine of %d functions is not kept; a request may bring %d"
         context.log.warning(said, len(data), _MOST_FUNCTIONS, extra={"minion": minion_id})
         return False
-    if load.get("clear"):
-        context.store.cache.mine_flush(minion_id)
-    context.store.cache.mine_set(minion_id, data)
+    most, clear = context.options.mine_max_bytes, bool(load.get("clear"))
+    functions = _MOST_FUNCTIONS if most else 0
+    try:
+        context.store.cache.mine_set(minion_id, data, most=most, most_functions=functions, clear=clear)
+    except TooLarge as error:
+        why = f"{error}: not stored; offer less, or delete the minion's mine (mine.flush)"
+        context.quotas.refused(Quota.MINE, minion_id, why)
+        return False
     return True
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from masterstore.errors import TooLarge
 from saltern.kit.config.master import as_opts
+from saltern.mworker.quotas import Quota
 from saltern.mworker.worker_context import WorkerContext
 from statecore.runtime.master_data import MinionDataRequest, as_data, pillar_of, tops_of
 from statecore.runtime.runtime import Runtime
@@ -17,12 +19,30 @@ def compile_for(
     """Return the minion's pillar, compiled now or from ``pillar_cache``; errors are under ``_errors``.
 
     Stores the pillar and the request's grains for targeting, unless ``keep`` is False: for a request that came before.
+
+    Grains above ``grains_max_bytes`` are not stored. The pillar then has an error, so that state runs of the minion fail
+    with the reason: the master would target it by grains that it no longer has.
     """
     grains = _grains(load.get("grains"), minion_id)
     keep = keep and context.options.minion_data_cache
     if keep:
-        context.store.cache.set_grains(minion_id, grains)
+        try:
+            context.store.cache.set_grains(minion_id, grains, most=context.options.grains_max_bytes)
+        except TooLarge as error:
+            why = f"{error}: not stored for targeting; make the minion's grains smaller"
+            context.quotas.refused(Quota.GRAINS, minion_id, why)
+            pillar = _compiled(context, minion_id, load, grains, keep=False)
+            errors = pillar.get("_errors")
+            said = f"{why} (limit: option grains_max_bytes of the master)"
+            return {**pillar, "_errors": [*(errors if isinstance(errors, list) else []), said]}
         context.fire(f"minion/refresh/{minion_id}", {"Minion data cache refresh": minion_id})
+    return _compiled(context, minion_id, load, grains, keep=keep)
+
+
+def _compiled(
+    context: WorkerContext, minion_id: str, load: Mapping[str, object], grains: Mapping[str, object], *, keep: bool
+) -> dict[str, object]:
+    """Compile and return the minion's pillar, or return it from ``pillar_cache``; ``keep``: store it for targeting."""
     wanted = MinionDataRequest(
         minion_id,
         _text(load.get("saltenv")),

@@ -8,9 +8,11 @@ Salt: salt/master.py, _file_recv
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
+from saltern.mworker.quotas import Quota
 from saltern.mworker.worker_context import WorkerContext
 from saltwire.ids import is_minion_id
 from saltwire.pack import octets
@@ -18,9 +20,16 @@ from statecore.host.rooted_path import leads_into
 
 _MEGABYTE = 1024 * 1024
 
+#: Most files and directories that a minion may have.
+MOST_ENTRIES = 10_000
+
 
 class FileRefused(Exception):
     """Raised when a chunk of a file that a minion sends is not accepted. The message is the reason."""
+
+
+class TooMuch(FileRefused):
+    """Raised when a minion's files together would be too many or too large."""
 
 
 def receive(context: WorkerContext, minion_id: str, load: Mapping[str, object]) -> bool:
@@ -33,9 +42,15 @@ def receive(context: WorkerContext, minion_id: str, load: Mapping[str, object]) 
         context.log.info("a file is not taken: file_recv is off", extra={"minion": minion_id})
         return False
     try:
-        file_path = place_of(directory_of(options.cachedir, minion_id), load.get("path"))
+        directory = directory_of(options.cachedir, minion_id)
+        file_path = place_of(directory, load.get("path"))
         data, loc = _chunk(load, options.file_recv_max_size * _MEGABYTE)
+        if options.file_recv_max_total:
+            check_total(directory, file_path, loc + len(data), options.file_recv_max_total * _MEGABYTE)
         _write(file_path, data, loc)
+    except TooMuch as error:
+        context.quotas.refused(Quota.FILES, minion_id, f"a chunk of a file is not taken: {error}")
+        return False
     except (FileRefused, OSError) as error:
         context.log.warning("a chunk of %r is not taken: %s", load.get("path"), error, extra={"minion": minion_id})
         return False
@@ -64,6 +79,38 @@ def place_of(directory: Path, path: object) -> Path:
     if not leads_into(file_path, directory):
         raise FileRefused("a link leads out of the minion's directory")
     return file_path
+
+
+def check_total(directory: Path, file_path: Path, size: int, most: int) -> None:
+    """Raise TooMuch if the files below ``directory`` would have more than ``most`` bytes, or more than MOST_ENTRIES entries,
+    with the file ``file_path`` of ``size`` bytes among them.
+    """
+    new = [file_path, *file_path.relative_to(directory).parents]
+    count = sum(1 for place in new if not (directory / place).exists())
+    for entry in _entries(directory):
+        count += 1
+        if entry.is_file(follow_symlinks=False) and entry.path != str(file_path):
+            size += entry.stat(follow_symlinks=False).st_size
+        if count > MOST_ENTRIES:
+            raise TooMuch(f"the minion has {MOST_ENTRIES} files and directories already; remove some from {directory}")
+        if size > most:
+            raise TooMuch(
+                f"the minion's files would have more than {most // _MEGABYTE} MB; remove some from {directory}"
+            )
+
+
+def _entries(directory: Path) -> Iterator[os.DirEntry[str]]:
+    """Yield the entries below a directory; nothing if there is none. Links are not followed."""
+    left = [str(directory)]
+    while left:
+        try:
+            with os.scandir(left.pop()) as entries:
+                for entry in entries:
+                    yield entry
+                    if entry.is_dir(follow_symlinks=False):
+                        left.append(entry.path)
+        except FileNotFoundError:
+            continue
 
 
 def _chunk(load: Mapping[str, object], most: int) -> tuple[bytes, int]:

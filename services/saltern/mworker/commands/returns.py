@@ -10,9 +10,11 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 
+from masterstore.jobs import UnaskedLimits
 from masterstore.lives import jid_ms
 from saltern.kit.links.event_bus import Prepared
 from saltern.mworker.commands.resend import heard_of, send_waiting
+from saltern.mworker.quotas import Quota
 from saltern.mworker.state_failures import failed_states
 from saltern.mworker.worker_context import WorkerContext
 from saltwire import tags
@@ -38,7 +40,8 @@ _OWN_ID = "own_jid"
 #: JID in a return that the master must not store (``return_job: nocache`` of a schedule).
 _UNKEPT = "nocache"
 
-#: Answer to a malformed ``_return``, as a stock master gives it.
+#: Answer to a malformed ``_return``, as a stock master gives it, and to one above the minion's limits.
+#: The minion does not repeat it.
 _DROPPED = False
 
 
@@ -50,7 +53,7 @@ def store_return(context: WorkerContext, minion_id: str, load: Mapping[str, obje
 
 
 def _stored(context: WorkerContext, minion_id: str, load: Mapping[str, object]) -> object:
-    """Store a minion's return in Redis. Return None if it is stored, False for a malformed load.
+    """Store a minion's return in Redis. Return None if it is stored, False for a malformed load or above the minion's limits.
 
     Raises StoreUnavailable: the minion then gets no acknowledgement.
     """
@@ -65,6 +68,8 @@ def _stored(context: WorkerContext, minion_id: str, load: Mapping[str, object]) 
     if result["jid"] in (_OWN, _UNKEPT):
         outcome = _store_own(context, minion_id, result, _own_id(load))
         heard_of(context, minion_id)
+        if outcome == "refused":
+            return _refused(context, minion_id, "the return of a job that the minion started itself")
     elif not is_jid(result["jid"]):
         context.log.warning(
             "a return with the malformed JID %r was dropped", result["jid"], extra={"minion": minion_id}
@@ -82,7 +87,11 @@ def _stored(context: WorkerContext, minion_id: str, load: Mapping[str, object]) 
             heard=True,
             event=event.kept(),
             events_kept=options.events_kept_count,
+            unasked=_limits(context),
         )
+        if recorded.refused:
+            known = "a job that does not expect the minion" if recorded.known_job else "a job that is not in the cache"
+            return _refused(context, minion_id, f"a return for {known}")
         if recorded.first:
             event.send()
         outcome = "late" if recorded.late else "first" if recorded.first else "duplicate"
@@ -103,17 +112,22 @@ def _stored(context: WorkerContext, minion_id: str, load: Mapping[str, object]) 
     context.metrics.returns.labels(outcome).inc()
     if outcome != "duplicate":
         for tag, data in failed_states(result):
+            if not context.quotas.may_fire(minion_id):
+                break
             context.fire(tag, data)
     context.log.info("return of %s", result["fun"], extra={"minion": minion_id, "jid": result["jid"]})
     return None
 
 
 def _store_own(context: WorkerContext, minion_id: str, result: dict[str, object], own_id: str) -> str:
-    """Store the return of a job that the minion started itself; return duplicate, unkept or external for the metrics.
+    """Store the return of a job that the minion started itself; return duplicate, unkept, external or refused for the metrics.
 
     The result gets a JID, the same one for each repetition of the return.
     """
     kept, ttl = result["jid"] == _OWN, context.options.keep_jobs_seconds
+    # Before anything is stored, and also for a repeated return: that is one of few.
+    if not context.store.jobs.may_store_own(minion_id, _limits(context)):
+        return "refused"
     jid = new_jid(time.time())
     result["jid"] = context.store.jobs.own_jid(minion_id, own_id, jid, ttl=ttl) if own_id else jid
     if result["jid"] != jid and (not kept or context.store.jobs.returns(str(result["jid"]), [minion_id])):
@@ -133,11 +147,27 @@ def _store_own(context: WorkerContext, minion_id: str, result: dict[str, object]
         compress_above=context.options.compress_return_bytes,
         event=event.kept(),
         events_kept=context.options.events_kept_count,
+        counted=True,
     )
     if not first:
         return "duplicate"
     event.send()
     return "external"
+
+
+def _limits(context: WorkerContext) -> UnaskedLimits:
+    options = context.options
+    return UnaskedLimits(
+        options.unasked_returns_per_hour, options.unasked_return_bytes_per_hour, options.unknown_return_seconds
+    )
+
+
+def _refused(context: WorkerContext, minion_id: str, what: str) -> object:
+    """Record that a return is above the limits of its minion, and return the answer."""
+    context.metrics.returns.labels("refused").inc()
+    why = f"{what} was dropped: the minion stored too many such returns within an hour"
+    context.quotas.refused(Quota.RETURNS, minion_id, why)
+    return _DROPPED
 
 
 def _prepared_event(context: WorkerContext, minion_id: str, result: Mapping[str, object]) -> Prepared:

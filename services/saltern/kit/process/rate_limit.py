@@ -1,0 +1,67 @@
+"""Limits on the rate of each sender: requests, events and bytes a second. Pure: the caller passes the current time.
+
+A sender may use what ``burst`` seconds of its rate allow at once, and its rate from then on. A sender is served while it has
+not used all of that, so a single large request or event always passes, and the time that it costs is waited for afterwards.
+Memory is bounded: only the senders that were heard of last are remembered.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Hashable
+from typing import NamedTuple
+
+#: Most senders that a RateLimiter remembers. A forgotten sender gets a new burst.
+MOST_SENDERS = 20_000
+
+
+class Rate(NamedTuple):
+    """A limit: units a second (0: no limit), and the seconds of that rate that a sender may use at once."""
+
+    per_second: float
+    burst: float
+
+
+class RateLimiter:
+    """Measures the units that each sender used, against one or more limits."""
+
+    def __init__(self, *rates: Rate, most_senders: int = MOST_SENDERS) -> None:
+        self._rates = tuple(
+            (at, 1.0 / rate.per_second, rate.burst) for at, rate in enumerate(rates) if rate.per_second > 0
+        )
+        self._most_senders = most_senders
+        #: Map of sender to the times at which it will have paid for all that it used, one for each limit.
+        self._paid: OrderedDict[Hashable, list[float]] = OrderedDict()
+        self._limits = len(rates)
+
+    def __len__(self) -> int:
+        return len(self._paid)
+
+    def wait(self, sender: Hashable, now: float) -> float:
+        """Return the seconds until the sender may use more; 0 for at once."""
+        paid = self._paid.get(sender)
+        if paid is None:
+            return 0.0
+        return max(0.0, *(paid[at] - burst - now for at, _, burst in self._rates))
+
+    def charge(self, sender: Hashable, now: float, *units: float) -> None:
+        """Record that the sender uses so many units of each limit."""
+        if not self._rates:
+            return
+        paid = self._paid.get(sender)
+        if paid is None:
+            paid = self._paid[sender] = [now] * self._limits
+            if len(self._paid) > self._most_senders:
+                self._paid.popitem(last=False)
+        else:
+            self._paid.move_to_end(sender)
+        for at, seconds, _ in self._rates:
+            since = paid[at]
+            paid[at] = (since if since > now else now) + units[at] * seconds
+
+    def admit(self, sender: Hashable, now: float, *units: float) -> bool:
+        """Return whether the sender may use so many units now, and record them if so."""
+        if self.wait(sender, now) > 0:
+            return False
+        self.charge(sender, now, *units)
+        return True

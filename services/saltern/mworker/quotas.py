@@ -1,0 +1,87 @@
+"""Limits on what one minion may store at the master and send to its event bus, in one worker.
+
+A minion that keeps to the protocol does not meet them. A refusal is counted (salt_quota_refusals) and logged once for each
+minion and limit in LOG_SECONDS, however often it happens. Requests a second are limited by the reqserver.
+
+Source: docs/security.md#quotas
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from enum import Enum
+
+from saltern.kit.config.master import MasterOptions
+from saltern.kit.process.exposition import Counter
+from saltern.kit.process.rate_limit import Rate, RateLimiter
+
+#: Seconds of its rate of events that a minion may use at once: a highstate of 5,000 states fires one for each state.
+EVENT_BURST = 60.0
+
+#: Seconds between two log lines about the same minion and limit.
+LOG_SECONDS = 600.0
+
+#: Most pairs of minion and limit whose last log line is remembered.
+_MOST_LOGGED = 1000
+
+
+class Quota(Enum):
+    """A limit of one minion. The values are labels of the metric; QUOTA_OPTIONS has the options."""
+
+    EVENTS = "events"
+    GRAINS = "grains"
+    MINE = "mine"
+    FILES = "files"
+    RETURNS = "returns"
+
+
+#: Options that an operator raises if an honest minion meets a limit.
+QUOTA_OPTIONS = {
+    Quota.EVENTS: "minion_events_per_second, minion_event_bytes_per_second",
+    Quota.GRAINS: "grains_max_bytes",
+    Quota.MINE: "mine_max_bytes",
+    Quota.FILES: "file_recv_max_total",
+    Quota.RETURNS: "unasked_returns_per_hour, unasked_return_bytes_per_hour",
+}
+
+
+class Quotas:
+    """The limits of all minions as one worker measures them."""
+
+    def __init__(
+        self,
+        options: MasterOptions,
+        refusals: Counter,
+        log: logging.Logger,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """``refusals``: counter with the label ``quota``; ``clock``: seconds of a monotonic clock."""
+        self._refusals, self._log, self._clock = refusals, log, clock
+        self._events = RateLimiter(
+            Rate(options.minion_events_per_second, EVENT_BURST),
+            Rate(options.minion_event_bytes_per_second, EVENT_BURST),
+        )
+        self._logged: OrderedDict[tuple[str, Quota], float] = OrderedDict()
+
+    def may_fire(self, minion: str, size: float = 0.0) -> bool:
+        """Return whether a minion may cause one more event; ``size``: bytes of the request that are this event's."""
+        if self._events.admit(minion, self._clock(), 1.0, size):
+            return True
+        self.refused(Quota.EVENTS, minion, "an event was dropped: the minion causes too many events, or too large ones")
+        return False
+
+    def refused(self, quota: Quota, minion: str, why: str) -> None:
+        """Count a refusal, and log ``why`` unless a refusal of this minion by this limit was logged lately."""
+        self._refusals.labels(quota.value).inc()
+        now, key = self._clock(), (minion, quota)
+        last = self._logged.get(key)
+        if last is not None and now - last < LOG_SECONDS:
+            return
+        self._logged[key] = now
+        self._logged.move_to_end(key)
+        if len(self._logged) > _MOST_LOGGED:
+            self._logged.popitem(last=False)
+        self._log.warning("%s (limit: %s of the master)", why, QUOTA_OPTIONS[quota], extra={"minion": minion})
