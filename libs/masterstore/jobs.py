@@ -179,10 +179,14 @@ class Jobs(Lives):
             self._client.faults.of_script(faults)
         return Recorded(*(bool(answer & bit) for bit in (1, 2, 4, 8, 16, 32, 64)))
 
-    def may_store_own(self, minion: str, limits: UnaskedLimits) -> bool:
-        """Return whether a minion may store one more return of a job that it started itself, and count the return."""
+    def may_store_own(self, minion: str, own_id: str, limits: UnaskedLimits) -> bool:
+        """Return whether a minion may store one more return of a job that it started itself, and count the return.
+
+        ``own_id``: the minion's id of the job; a return that is repeated is not counted again.
+        """
+        names = [keys.spent(minion), *([keys.own_job(minion, own_id)] if own_id else [])]
         with self._client.calling():
-            allowed, faults = self._spend(keys=[keys.spent(minion)], args=[limits.count, limits.bytes])
+            allowed, faults = self._spend(keys=names, args=[limits.count, limits.bytes])
         self._client.faults.of_script(faults)
         return bool(allowed)
 

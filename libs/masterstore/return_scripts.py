@@ -42,10 +42,12 @@ local function spend_bytes(spent, size)
 end
 """
 
-#: KEYS: spent. ARGV: most, bytes. Returns {1 if the minion may store one more unasked return, else 0; faults}.
+#: KEYS: spent, own_job (may be left out). ARGV: most, bytes. Returns {1 if the minion may store one more unasked return, else 0;
+#: faults}. A repeated return, whose job has a JID already, is not counted again.
 SPEND = f"""
 {TRY}
 {_SPEND}
+if KEYS[2] and redis.call('EXISTS', KEYS[2]) == 1 then return {{1, faults}} end
 return {{spend(KEYS[1], ARGV[1], ARGV[2]) and 1 or 0, faults}}
 """
 

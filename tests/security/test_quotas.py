@@ -71,7 +71,7 @@ STORED: dict[str, tuple[Quota, Callable[[int], dict[str, Any]]]] = {
     "grains of a megabyte": (Quota.GRAINS, lambda n: {"cmd": "_pillar", "grains": {"x": "x" * MB, "n": n}}),
     "grains of many small values": (
         Quota.GRAINS,
-        lambda n: {"cmd": "_pillar", "grains": {f"g{at}": "x" * 20 for at in range(20_000)}},
+        lambda n: {"cmd": "_pillar", "grains": {f"g{at}": "x" * 20 for at in range(9000)}},
     ),
     "a value of the mine of a megabyte": (Quota.MINE, lambda n: {"cmd": "_mine", "data": {f"f{n}": "x" * MB}}),
     "a mine of many requests": (Quota.MINE, lambda n: {"cmd": "_mine", "data": {f"f{n}": "x" * 20 * KB}}),
@@ -125,13 +125,13 @@ def send(minion: FakeMinion, load: dict[str, Any]) -> Any:
 def test_redis_does_not_fill(master: Worker, attack: str) -> None:
     quota, load = STORED[attack]
     minion = master.minion()
-    for number in range(60):
+    for number in range(30):
         send(minion, load(number))
     assert refusals(master).keys() == {quota.value}
     # The rest is nonces, and what a job has beside its return: at most 20 jobs, with 16 indexes each.
     assert used(master) < 900 * KB
     before = used(master)
-    for number in range(60, 120):
+    for number in range(30, 50):
         send(minion, load(number))
     assert used(master) - before < 40 * KB
 
@@ -211,7 +211,7 @@ FIRED: dict[str, Callable[[int], dict[str, Any]]] = {
         "events": [{"tag": "x", "data": {}}] * 100,
         "pretag": "site",
     },
-    "one batch of thousands": lambda n: {"cmd": "_minion_event", "events": [{"tag": "site/x", "data": {}}] * 5000},
+    "one batch of a thousand": lambda n: {"cmd": "_minion_event", "events": [{"tag": "site/x", "data": {}}] * 1000},
     "large events": lambda n: {"cmd": "_minion_event", "tag": "site/x", "data": {"x": "x" * 30 * KB}},
     "failed states of returns": lambda n: {
         "cmd": "_return",
@@ -226,7 +226,7 @@ FIRED: dict[str, Callable[[int], dict[str, Any]]] = {
 @pytest.mark.parametrize("attack", FIRED)
 def test_the_event_bus_is_not_flooded(master: Worker, attack: str) -> None:
     minion = master.minion()
-    for number in range(100):
+    for number in range(80):
         minion.ask(**FIRED[attack](number))
     # Two events for each: of a state, and of a batch with a pretag. Ten returns bring events of their own.
     assert len(master.tags()) <= 2 * (EVENT_BURST + 10) + 10
@@ -326,7 +326,7 @@ def test_an_honest_minion_meets_no_limit(new_worker: NewWorker, tmp_path: Any) -
         worker.context.request_bytes = 1500
         assert worker.context.quotas.may_fire("web1", 1500), number
     states = {f"test_|-s{number}_|-s{number}_|-nop": {"result": True, "comment": "x" * 300} for number in range(5000)}
-    for _ in range(20):
+    for _ in range(5):
         assert minion.ask("_return", jid="req", fun="state.highstate", retcode=0, **{"return": states}) is None
     for number in range(30):
         assert minion.ask("_file_recv", path=["logs", f"{number}"], loc=0, size=MB, data=b"x" * MB) is True

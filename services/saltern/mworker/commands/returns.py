@@ -125,8 +125,7 @@ def _store_own(context: WorkerContext, minion_id: str, result: dict[str, object]
     The result gets a JID, the same one for each repetition of the return.
     """
     kept, ttl = result["jid"] == _OWN, context.options.keep_jobs_seconds
-    # Before anything is stored, and also for a repeated return: that is one of few.
-    if not context.store.jobs.may_store_own(minion_id, _limits(context)):
+    if not context.store.jobs.may_store_own(minion_id, own_id, _limits(context)):
         return "refused"
     jid = new_jid(time.time())
     result["jid"] = context.store.jobs.own_jid(minion_id, own_id, jid, ttl=ttl) if own_id else jid
