@@ -43,7 +43,7 @@ VERBS: dict[str, Callable[[Store], Any]] = {
     "jobs.record_return": lambda store: store.jobs.record_return({"jid": JID, "id": "a", "fun": "test.ping"}, ttl=60),
     "jobs.store_external": lambda store: store.jobs.store_external(JID, LOAD, {"id": "a", "return": 1}),
     "jobs.own_jid": lambda store: store.jobs.own_jid("a", JID, JID, ttl=60),
-    "jobs.may_store_own": lambda store: store.jobs.may_store_own("a", JID, UnaskedLimits(1, 1)),
+    "jobs.may_store_own": lambda store: store.jobs.may_store_own("a", "", UnaskedLimits(1, 1)),
     "jobs.life": lambda store: store.jobs.life(JID),
     "jobs.sign": lambda store: store.jobs.sign("a", [(JID, "started", 1)], 1),
     "jobs.not_again": lambda store: store.jobs.not_again([JID]),
