@@ -127,7 +127,9 @@ class Cache:
     def mine_set(
         self, minion: str, data: Mapping[str, object], *, most: int = 0, most_functions: int = 0, clear: bool = False
     ) -> None:
-        """Store values of a minion's mine, given as {function: value}. Other functions keep their values. ``clear``: they replace all earlier values.
+        """Store values of a minion's mine, given as {function: value}. Other functions keep their values.
+
+        ``clear``: the values replace the whole mine.
 
         Raises TooLarge, and changes nothing, if the whole mine of the minion would have more than ``most`` bytes or
         ``most_functions`` functions (0: any number).
