@@ -128,6 +128,10 @@ class Lab:
         """stdout of a command in a service's (first) container."""
         return self.docker("exec", self.containers(service)[0], *command, check=check)
 
+    def redis_url(self) -> str:
+        """Redis's URL with the password, as the publisher reads it."""
+        return self.inside("publisher", "cat", "/run/secrets/redis/url").strip()
+
     # --- looking at things ---
 
     def containers(self, service: str) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -135,3 +136,42 @@ def test_the_control_port_is_not_on_the_masters_address(lab: Lab) -> None:
 @pytest.mark.parametrize("role", ["reqserver", "eventpublisher"])
 def test_a_role_that_remembers_nothing_cannot_reach_redis(lab: Lab, role: str) -> None:
     assert probe(lab, role, "redis", 6379) == "gaierror"
+
+
+@pytest.mark.parametrize(
+    ("login", "command", "answer"),
+    [
+        ("", "keys *", "NOAUTH"),
+        ("--user default --pass guessed", "keys *", "NOAUTH"),
+        ("--user probe --pass probe", "keys *", "NOPERM"),
+        ("--user probe --pass probe", "config get requirepass", "NOPERM"),
+        ("--user probe --pass probe", "ping", "PONG"),
+    ],
+)
+def test_redis_serves_nobody_without_the_password(lab: Lab, login: str, command: str, answer: str) -> None:
+    said = lab.inside("redis", "sh", "-c", f"redis-cli --no-auth-warning {login} {command} 2>&1 || true")
+    assert answer in said
+
+
+def test_redis_cannot_read_the_password(lab: Lab) -> None:
+    assert lab.inside("redis", "sh", "-c", "cat /run/secrets/redis/url || true").strip() == ""
+    password = urlsplit(lab.redis_url()).password
+    assert password
+    assert password not in lab.inside("redis", "cat", "/run/secrets/redis/users.acl")
+    environment = lab.inspect(lab.containers("publisher")[0])["Config"]["Env"]
+    assert not any(password in variable for variable in environment)
+
+
+@pytest.mark.parametrize("role", ["reqserver", "eventpublisher"])
+def test_a_role_without_redis_has_no_password_of_redis(lab: Lab, role: str) -> None:
+    assert lab.inside(role, "sh", "-c", "ls -A /run/secrets/redis /keys/redis 2>/dev/null || true").strip() in (
+        "",
+        "/keys/redis:",
+    )
+
+
+def test_a_role_sees_no_cache_of_another(lab: Lab) -> None:
+    """A file that the maintenance writes into its cachedir is not there for workers and the reactor."""
+    lab.inside("maintenance", "touch", "/var/cache/salt/master/of-maintenance")
+    for role in ("mworker", "reactor"):
+        assert "of-maintenance" not in lab.inside(role, "ls", "/var/cache/salt/master")

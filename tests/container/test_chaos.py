@@ -14,6 +14,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -189,13 +190,14 @@ def _results(lab: Lab, asked: Sequence[Asked]) -> Mapping[tuple[str, str], Resul
     """What Redis has when everything has come to rest, or the time for that is over."""
     owed = {one.jid: one for one in asked if one.jid is not None}
     found: dict[tuple[str, str], Result] = {}
+    login = f"export REDISCLI_AUTH={urlsplit(lab.redis_url()).password}; "
 
     def complete() -> bool:
         missing = [(jid, name) for jid, one in owed.items() for name in one.minions if (jid, name) not in found]
         if not missing:
             return True
         program = "; ".join(f"redis-cli --raw hget ret:{jid} {name} | head -n1" for jid, name in missing)
-        lines = lab.inside("redis", "sh", "-c", program, check=False).split("\n")
+        lines = lab.inside("redis", "sh", "-c", login + program, check=False).split("\n")
         for (jid, name), line in zip(missing, lines, strict=False):
             if line.startswith("{"):
                 value = json.loads(line)

@@ -82,6 +82,47 @@ def test_a_role_sees_its_own_keys_only_and_cannot_change_them(role: str) -> None
     assert keys == [f"keys-{role}:/keys/{role}:ro"]
 
 
+#: Roles that use Redis: they alone have its password.
+REMEMBER = {"publisher", "mworker", "reactor", "maintenance"}
+LOGIN = "redis-login:/run/secrets/redis:ro"
+
+
+def test_only_roles_that_use_redis_have_its_password() -> None:
+    users = {
+        name for name, service in SERVICES.items() if any("redis-login" in one for one in service.get("volumes", []))
+    }
+    assert users == REMEMBER | {"redis", "keygen"}
+    for name in REMEMBER | {"redis"}:
+        assert LOGIN in SERVICES[name]["volumes"]
+    for name in REMEMBER:
+        assert SERVICES[name]["environment"]["SALTERN_REDIS_URL_FILE"] == "/run/secrets/redis/url"
+
+
+def test_no_service_names_redis_without_a_password() -> None:
+    assert "redis://redis" not in (ROOT / "compose.yaml").read_text()
+    assert SERVICES["keygen"]["command"] == ["keygen", "--out", "/keys", "--redis-host", "redis"]
+    dockerfile = (ROOT / "docker" / "Dockerfile").read_text()
+    assert '"--aclfile", "/run/secrets/redis/users.acl"]' in dockerfile
+
+
+def test_redis_waits_for_its_password() -> None:
+    assert SERVICES["redis"]["depends_on"] == {"keygen": {"condition": "service_completed_successfully"}}
+
+
+def test_no_volume_that_a_service_can_write_is_in_another_service() -> None:
+    """keygen, which has no network, fills the volumes of keys; a host's volume is filled before its minion starts."""
+    mounted: dict[str, set[str]] = {}
+    written: dict[str, set[str]] = {}
+    for name in SERVICES.keys() - ONE_SHOTS:
+        for text in SERVICES[name].get("volumes", []):
+            volume, _, where = text.partition(":")
+            mounted.setdefault(volume, set()).add(name)
+            if not where.endswith(":ro"):
+                written.setdefault(volume, set()).add(name)
+    assert {volume: mounted[volume] for volume in written if len(mounted[volume]) > 1} == {}
+    assert written.keys() >= {"cache-mworker", "cache-reactor", "cache-maintenance", "redis"}
+
+
 def test_published_ports_stay_on_this_machine_unless_asked() -> None:
     published = [port for service in SERVICES.values() for port in service.get("ports", [])]
     assert published

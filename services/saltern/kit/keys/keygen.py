@@ -3,7 +3,8 @@
 ``DIR/<role>/`` holds only what that role needs: ``curve.secret`` and ``known/`` for the internal links, and ``master.pem``,
 ``master.pub`` and ``master.secret`` for the roles that speak to minions. Give each directory to its role as a secret (a volume, a
 Kubernetes Secret); only the operator's machine keeps all of DIR. ``--secrets`` prints the directories as Kubernetes Secrets.
-``--in-cluster``, in a pod, creates these Secrets without directories.
+``--in-cluster``, in a pod, creates these Secrets without directories. ``--redis-host`` makes a password for Redis, too:
+``DIR/redis/url`` for the roles that use Redis, and ``DIR/redis/users.acl`` for Redis (directive ``aclfile``).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import zmq
 
@@ -60,13 +62,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         "--redis-host",
         default="",
         metavar="HOST",
-        help="make a password for the Redis at HOST too: the Secret saltern-redis",
+        help="make a password for the Redis at HOST too: files in DIR/redis; with --secrets or --in-cluster\n"
+        "the Secret saltern-redis",
     )
     arguments = parser.parse_args(argv)
     if arguments.operator and arguments.in_cluster:
         parser.error("--operator goes with --out: an operator's key belongs to no pod")
-    if arguments.redis_host and not (arguments.secrets or arguments.in_cluster):
-        parser.error("--redis-host goes with --secrets or --in-cluster")
     try:
         if arguments.in_cluster:
             make = partial(make_keys, keysize=arguments.keysize)
@@ -77,6 +78,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if arguments.secrets:
             sys.stdout.write(_printed(arguments.out, arguments.namespace, arguments.redis_host))
             return 0
+        if arguments.redis_host:
+            made += make_redis_login(arguments.out, arguments.redis_host, owner=arguments.owner)
     except kubernetes.ClusterError as error:
         sys.stderr.write(f"saltern keygen: {error}\n")
         return 1
@@ -132,6 +135,32 @@ def make_keys(
     _master_keys(directory, keysize, files)
     if owner is not None:
         for path in (directory, *directory.rglob("*")):
+            os.chown(path, *owner)
+    return files.made
+
+
+def make_redis_login(directory: Path, host: str, *, owner: tuple[int, int] | None = None) -> list[Path]:
+    """Make the missing files of ``directory/redis`` and return the paths of the new or changed files.
+
+    ``url`` holds the password and is readable by its owner alone; an existing ``url`` is kept, with its host. ``users.acl``
+    is derived from ``url`` and holds only the password's hash; all users may read it, because Redis runs as a user of its
+    own. Raises OSError, and ConfigError for a ``url`` without a password.
+    """
+    files = _Files()
+    place = directory / "redis"
+    place.mkdir(mode=0o755, parents=True, exist_ok=True)
+    url, users = place / "url", place / "users.acl"
+    if not url.exists():
+        files.create(url, secrets.of_redis(host)["url"])
+    password = urlsplit(url.read_text(encoding="utf-8").strip()).password
+    if not password:
+        raise ConfigError(f"{url}: no URL of Redis with a password; remove it to have a new password made")
+    content = secrets.redis_users(password)
+    if not users.exists() or users.read_bytes() != content:
+        atomic_file.write(users, content, 0o644, exact=True)
+        files.made.append(users)
+    if owner is not None:
+        for path in (place, url, users):
             os.chown(path, *owner)
     return files.made
 

@@ -66,9 +66,13 @@ def of_redis(host: str, port: int = 6379) -> Data:
     Redis's user ``probe`` may only ping, so a health check needs no password.
     """
     password = secrets.token_hex(_PASSWORD_BYTES)
+    return {"url": f"redis://:{password}@{host}:{port}/0".encode(), "users.acl": redis_users(password)}
+
+
+def redis_users(password: str) -> bytes:
+    """Return Redis's file of users for a password: ``default`` has the password's hash, ``probe`` may only ping."""
     digest = hashlib.sha256(password.encode()).hexdigest()
-    users = f"user default on #{digest} ~* &* +@all\nuser probe on nopass resetkeys resetchannels -@all +ping\n"
-    return {"url": f"redis://:{password}@{host}:{port}/0".encode(), "users.acl": users.encode()}
+    return f"user default on #{digest} ~* &* +@all\nuser probe on nopass resetkeys resetchannels -@all +ping\n".encode()
 
 
 def manifest(name: str, data: Data, namespace: str) -> Secret:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -10,7 +12,8 @@ import pytest
 import zmq
 
 from saltern.kit.config.master import ConfigError
-from saltern.kit.keys.keygen import main, make_keys
+from saltern.kit.keys import secrets
+from saltern.kit.keys.keygen import main, make_keys, make_redis_login
 from saltern.kit.keys.master_keys import MasterKeys
 from saltern.kit.links.sockets import NAMES, LinkKeys
 from saltwire.keys import PrivateKey
@@ -173,3 +176,46 @@ def test_who_cannot_be_an_operator(words: list[str], said: str, capsys: pytest.C
     with pytest.raises(SystemExit):
         main(words)
     assert said in capsys.readouterr().err
+
+
+def test_redis_gets_a_password_once(keys: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--out", str(keys), "--redis-host", "redis"]) == 0
+    url, users = keys / "redis" / "url", keys / "redis" / "users.acl"
+    assert f"made {url}\nmade {users}\n" in capsys.readouterr().out
+    password = url.read_text().removeprefix("redis://:").removesuffix("@redis:6379/0")
+    assert re.fullmatch("[0-9a-f]{64}", password)
+    assert f"#{hashlib.sha256(password.encode()).hexdigest()} " in users.read_text()
+    assert password not in users.read_text()
+    before = contents(keys)
+    assert main(["--out", str(keys), "--redis-host", "redis"]) == 0
+    assert contents(keys) == before
+
+
+def test_only_the_owner_reads_the_password_of_redis_and_redis_reads_the_hash(tmp_path: Path) -> None:
+    old = os.umask(0o077)
+    try:
+        make_redis_login(tmp_path, "redis")
+    finally:
+        os.umask(old)
+    assert (tmp_path / "redis" / "url").stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / "redis" / "users.acl").stat().st_mode & 0o777 == 0o644
+
+
+def test_a_lost_file_of_users_is_made_from_the_same_password(tmp_path: Path) -> None:
+    make_redis_login(tmp_path, "redis")
+    before = contents(tmp_path)
+    (tmp_path / "redis" / "users.acl").unlink()
+    assert make_redis_login(tmp_path, "elsewhere") == [tmp_path / "redis" / "users.acl"]
+    assert contents(tmp_path) == before
+
+
+def test_a_url_without_a_password_is_named(tmp_path: Path) -> None:
+    (tmp_path / "redis").mkdir()
+    (tmp_path / "redis" / "url").write_text("redis://redis:6379/0")
+    with pytest.raises(ConfigError, match=r"redis/url: no URL of Redis with a password"):
+        make_redis_login(tmp_path, "redis")
+
+
+def test_secrets_of_roles_hold_no_password_of_redis(keys: Path) -> None:
+    make_redis_login(keys, "redis")
+    assert all("url" not in data for data in secrets.of_directory(keys).values())

@@ -222,9 +222,3 @@ def test_printed_secrets_are_what_the_directory_holds(
     secret = base64.b64decode(by_name["saltern-keys-cli"]["curve.secret"])
     assert secret == (role_keys / "cli" / "curve.secret").read_bytes()
     assert base64.b64decode(by_name["saltern-redis"]["url"]).endswith(b"@r:6379/0")
-
-
-def test_a_host_of_redis_needs_somewhere_to_go(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["--out", str(tmp_path), "--redis-host", "r"])
-    assert "--redis-host goes with --secrets or --in-cluster" in capsys.readouterr().err
