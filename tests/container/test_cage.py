@@ -141,9 +141,9 @@ def test_a_role_that_remembers_nothing_cannot_reach_redis(lab: Lab, role: str) -
 @pytest.mark.parametrize(
     ("login", "command", "answer"),
     [
-        ("", "keys *", "NOAUTH"),
-        ("--user default --pass guessed", "keys *", "NOAUTH"),
-        ("--user probe --pass probe", "keys *", "NOPERM"),
+        ("", "dbsize", "NOAUTH"),
+        ("--user default --pass guessed", "dbsize", "NOAUTH"),
+        ("--user probe --pass probe", "dbsize", "NOPERM"),
         ("--user probe --pass probe", "config get requirepass", "NOPERM"),
         ("--user probe --pass probe", "ping", "PONG"),
     ],
