@@ -23,7 +23,7 @@ PACKAGES := libs/statecore libs/saltwire libs/masterstore services
 PYTHON_FOUND = $(shell command -v $(PYTHON) || command -v python3)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab lab-down test test-fast test-one coverage check format docs bench bench-jobs bench-states lock oracle wheels changelog interop security security-mutations fuzz chaos chaos-containers images container-test userland-test k8s-check k8s-run clean
+.PHONY: help lab lab-down test test-fast test-one coverage check format docs bench bench-jobs bench-states lock oracle wheels changelog sbom sbom-images audit-dependencies interop security security-mutations fuzz chaos chaos-containers images container-test userland-test k8s-check k8s-run clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -80,6 +80,24 @@ wheels: $(VENV)/.ready ## build the four wheels into dist/, byte for byte the sa
 	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/pip wheel -q --disable-pip-version-check --no-deps --no-build-isolation \
 	    --wheel-dir dist $(addprefix ./,$(PACKAGES))
 
+# The time of the documents is the commit's, so that one commit gives the same bytes.
+SBOM = SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) .supply/bin/python -m tests.supply.sbom --environment $(VENV)
+
+sbom: wheels .supply/.ready ## write a CycloneDX document for each wheel: dist/*.cdx.json, byte for byte the same for one commit
+	$(SBOM) dist
+
+#: `make sbom-images`: tag of the images.
+TAG ?= dev
+
+sbom-images: wheels .supply/.ready ## write a CycloneDX document for each container image, with its Debian packages (TAG=dev; a Docker engine)
+	$(SBOM) --images $(TAG) dist
+
+#: `make audit-dependencies`: OSV's export PyPI/all.zip; empty: ask pypi.org.
+DATABASE ?=
+
+audit-dependencies: .supply/.ready ## look for known faults of the locked packages (DATABASE=all.zip works without a network)
+	.supply/bin/python -m tests.supply.audit $(if $(DATABASE),--database $(DATABASE))
+
 changelog: $(VENV)/.ready ## join the fragments of changes/ into CHANGELOG.md: VERSION=0.2.0
 	$(BIN)/towncrier build --yes --version $(VERSION)
 
@@ -130,10 +148,12 @@ lock: ## resolve the newest versions that fit, and pin them with hashes
 	        --generate-hashes --no-header --no-annotate --no-emit-index-url --override tests/interop/overrides.txt - \
 	        -o tests/interop/$$release.lock || exit 1; \
 	done
+	printf 'pip-audit\ncyclonedx-python-lib[json-validation]\n' | $(VENV)-lock/bin/uv pip compile -q --universal --python-version 3.11 \
+	    --generate-hashes --no-header --no-annotate --no-emit-index-url --upgrade - -o tests/supply/tools.lock
 	rm -rf $(VENV)-lock
 
 clean: ## remove environments and caches (stop a running lab first)
-	rm -rf $(VENV) .oracle .saltext-redis .interop .lab .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .oracle .saltext-redis .supply .interop .lab .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 $(VENV)/.ready: requirements.lock $(addsuffix /pyproject.toml,$(PACKAGES))
 	@$(PYTHON_FOUND) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed")'
@@ -153,6 +173,12 @@ $(VENV)/.ready: requirements.lock $(addsuffix /pyproject.toml,$(PACKAGES))
 	$(PYTHON_FOUND) -m venv .saltext-redis
 	.saltext-redis/bin/pip install -q --disable-pip-version-check --no-deps --require-hashes -r bench/saltext-redis.lock
 	ls -d $(abspath $(ORACLE))/lib/python3*/site-packages > $$(ls -d .saltext-redis/lib/python3*/site-packages)/oracle.pth
+	@touch $@
+
+# Tools that read the lock and the wheels; what they need is in no other environment.
+.supply/.ready: tests/supply/tools.lock
+	$(PYTHON_FOUND) -m venv .supply
+	.supply/bin/pip install -q --disable-pip-version-check --no-deps --require-hashes -r $<
 	@touch $@
 
 # The lock names everything that is installed. tests/interop/overrides.txt replaces the certifi that Salt asks for.
