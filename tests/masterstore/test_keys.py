@@ -74,7 +74,7 @@ def everything(store: Store) -> None:
     store.sign_ins.begin("minion-accepted", "PEM", 1)
     store.cache.set_grains("a", {"os": "Debian"})
     store.jobs.own_jid("a", JID, JID, ttl=1000)
-    store.jobs.may_store_own("a", JID, UnaskedLimits(10, 1000))
+    store.jobs.may_store_own("a", "", UnaskedLimits(10, 1000))
     store.cache.set_pillar("a", b"sealed")
     store.cache.keep_pillar("a", "base", b"sealed", 500)
     store.banks.store("sites/one", "k", [1])
