@@ -48,7 +48,7 @@ return 1
 
 
 class ChainEnd(NamedTuple):
-    """Number (0: no entry yet) and hash of the last entry of the chain."""
+    """The last entry of the audit record's hash chain: its number (0: no entry yet) and its SHA-256 hash."""
 
     number: int = 0
     hash: str = ""
@@ -59,7 +59,7 @@ NO_ENTRY = ChainEnd()
 
 
 class AuditEntry(NamedTuple):
-    """An entry as Redis has it: id in the stream, JSON text, code."""
+    """An audit entry as Redis stores it: id in the stream, JSON text, and authentication code."""
 
     stream_id: str
     text: bytes
@@ -67,7 +67,9 @@ class AuditEntry(NamedTuple):
 
 
 class Verified(NamedTuple):
-    """Result of a check of the chain: numbers of the first and last entry (0: none), hash of the last one, and faults."""
+    """Result of a check of the audit record: numbers of the first and last entry (0: none), hash of the last
+    one, number of entries, faults.
+    """
 
     first: int
     last: int
@@ -77,7 +79,11 @@ class Verified(NamedTuple):
 
 
 def linked(records: Records, end: ChainEnd, fields: Mapping[str, object], at_ms: int) -> tuple[bytes, bytes, ChainEnd]:
-    """Return (JSON text, code, new end) of an entry that follows ``end``. ``at_ms``: milliseconds since 1970."""
+    """Return (JSON text, authentication code, new end) of the audit entry that follows the entry ``end``.
+
+    ``fields``: the entry's content; long values are cut if the entry is too large. ``at_ms``: its time,
+    milliseconds since 1970.
+    """
     number = end.number + 1
     whole = {"n": number, "prev": end.hash, "at": at_ms}
     entry = json.dumps({**fields, **whole}, default=repr).encode()
@@ -91,12 +97,14 @@ def linked(records: Records, end: ChainEnd, fields: Mapping[str, object], at_ms:
 
 
 def hash_of(entry: bytes, mac: bytes) -> str:
-    """Return the SHA-256 of an entry and its code, as hexadecimal digits."""
+    """Return the SHA-256 of an audit entry's JSON and its authentication code, as hexadecimal digits."""
     return hashlib.sha256(entry + b"\0" + mac).hexdigest()
 
 
 def end_record(end: ChainEnd) -> str:
-    """Return the record whose code proves the end of the chain."""
+    """Return the text over which the authentication code of the chain's end is made: number and hash of the last
+    entry.
+    """
     return f"{end.number} {end.hash}"
 
 
@@ -109,10 +117,12 @@ def verify(
     known: ChainEnd = NO_ENTRY,
     kept: int,
 ) -> Verified:
-    """Check the chain. Pure.
+    """Check that no audit entry was changed, inserted, moved or removed; return a Verified, whose ``faults`` are
+    empty if all is well.
 
-    ``known``: the end at an earlier time, as a check or an export printed it; without it nobody can notice that the
-    whole of Redis was set back to an older state. ``kept``: entries that are kept at least (``audit_kept``).
+    ``end`` and ``end_mac``: the recorded end of the chain and its code. ``known``: the end that an earlier
+    check or export printed; without it a Redis that was set back to an older state is not noticed. ``kept``:
+    number of entries that must be there at least (``audit_kept``). No I/O.
     """
     faults: list[str] = []
     first, last = 0, ChainEnd()
@@ -177,10 +187,12 @@ class Audit:
         self._end = ChainEnd()
 
     def append(self, fields: Mapping[str, object], at_ms: int, *, kept: int) -> None:
-        """Append an entry with these fields (JSON values). About ``kept`` entries are kept.
+        """Append an entry with these fields (JSON values) to the audit record; at least the newest ``kept`` entries
+        are kept.
 
-        Raises StoreError after many lost races, and StoreCorrupt (after the entry was appended) if the chain is shorter
-        than this worker saw it, or if its end has a wrong code.
+        Raises StoreError, and appends nothing, if other workers appended first at every attempt. Raises
+        StoreCorrupt, after the entry was appended, if the chain became shorter than this worker saw it, or if the
+        recorded end has a wrong code.
         """
         wrong: StoreCorrupt | None = None
         for _ in range(_ATTEMPTS):
@@ -208,11 +220,11 @@ class Audit:
         return None
 
     def end(self) -> tuple[ChainEnd, bytes]:
-        """Return the recorded end of the chain, and its code."""
+        """Return (number and hash of the last entry as Redis records them, authentication code of that record)."""
         return _end_of(self._client.call("hmget", keys.AUDIT_END, "n", "hash", "mac"))
 
     def entries(self, after: str = "") -> Iterator[AuditEntry]:
-        """Yield the entries in the order of the stream, those after the stream id ``after``."""
+        """Yield all audit entries, oldest first; with ``after`` only those after this stream id."""
         start = f"({after}" if after else "-"
         while page := self._client.call("xrange", keys.AUDIT, min=start, count=_PAGE):
             for stream_id, fields in page:
@@ -220,7 +232,10 @@ class Audit:
             start = f"({text(page[-1][0])}"
 
     def verify(self, *, kept: int, known: ChainEnd = NO_ENTRY) -> Verified:
-        """Check the chain while workers append: entries after the recorded end, which was read first, are left out."""
+        """Check the audit record as the function ``verify`` does, and return a Verified.
+
+        Workers may append meanwhile: the recorded end is read first, and entries after it are not checked.
+        """
         end, mac = self.end()
         return verify(self._until(end.number), end, mac, self._records, known=known, kept=kept)
 

@@ -99,7 +99,9 @@ class Cache:
         return self._grains.all()
 
     def set_pillar(self, minion: str, sealed: bytes) -> None:
-        """Store a minion's pillar, encrypted by the caller."""
+        """Store a minion's pillar, which the caller has encrypted, for targeting by pillar. It replaces the earlier
+        one.
+        """
         self._pillars.set(minion, sealed)
 
     def pillars_of(self, minions: Sequence[str]) -> dict[str, bytes]:
@@ -111,12 +113,18 @@ class Cache:
         return self._pillars.all()
 
     def keep_pillar(self, minion: str, environments: str, sealed: bytes, seconds: int) -> None:
-        """Store encrypted pillar in ``pillar_cache``. All entries of a minion expire ``seconds`` after the first one."""
+        """Store a minion's encrypted pillar in ``pillar_cache``.
+
+        ``environments``: saltenv and pillarenv of this pillar, with a space between; a minion has one entry for
+        each pair. All entries of a minion expire ``seconds`` after the first one was stored.
+        """
         with self._client.calling():
             self._keep_pillar(keys=[keys.pillar_cache(minion)], args=[environments, sealed, seconds])
 
     def kept_pillar(self, minion: str) -> dict[str, bytes]:
-        """Return {environments: encrypted pillar} of a minion's entries in ``pillar_cache``."""
+        """Return a minion's entries in ``pillar_cache`` as {"SALTENV PILLARENV": encrypted pillar}; {} if there are
+        none.
+        """
         kept = self._client.call("hgetall", keys.pillar_cache(minion))
         return {text(environments): sealed for environments, sealed in kept.items()}
 
@@ -177,7 +185,7 @@ class Cache:
         self._grains.forget(minion)
 
     def forget_pillar(self, minion: str) -> None:
-        """Delete a minion's pillar, also in ``pillar_cache``."""
+        """Delete a minion's stored pillar and all its entries in ``pillar_cache``."""
         self._pillars.forget(minion)
         self.drop_pillar(minion)
 
@@ -272,9 +280,11 @@ class Presence:
         self._client.call("zadd", keys.SEEN, {minion: now_ms}, gt=True)
 
     def arrived(self, minion: str, now_ms: int) -> bool:
-        """Record that the master got a message from a minion. Return True if jobs wait for it and it is a stock minion.
+        """Record that the master got a message from a minion at ``now_ms``. Return True if the caller must publish
+        waiting jobs again.
 
-        A stock minion cannot ask for waiting jobs itself, so the caller publishes them again.
+        That is so if jobs wait for the minion and it is a stock minion, because a stock minion cannot ask for
+        waiting jobs itself.
         """
         with self._client.calling():
             return bool(self._arrived(keys=[keys.SEEN, keys.waiting_of(minion), keys.SIGNERS], args=[minion, now_ms]))

@@ -65,7 +65,9 @@ class CachedHash(Generic[Value]):
         self._number = -1
 
     def set(self, minion: str, data: bytes) -> None:
-        """Store a minion's data in the Redis hash. Equal data does not count as a change."""
+        """Store a minion's data in the Redis hash. If they are new or different, every worker reads them again;
+        equal data changes nothing.
+        """
         self._changed([minion, _SPARE, data])
 
     def forget(self, minion: str) -> None:
@@ -80,7 +82,10 @@ class CachedHash(Generic[Value]):
         return {name: data for name, data in zip(minions, found, strict=True) if data is not None}
 
     def all(self) -> Mapping[str, Value]:
-        """Return {minion id: value} of all minions, up to date. The map is shared: do not change it."""
+        """Return {minion id: value} of all minions from the local copy, after reading the changed fields from Redis.
+
+        The values are made by the function ``read``. The map is shared: do not change it.
+        """
         with self._client.calling():
             now, base, changed = self._news(
                 keys=[keys.changed(self._name), keys.version(self._name)], args=[max(self._number, 0)]

@@ -77,7 +77,7 @@ _FORMS = sorted(
 
 
 def row_of(name: str) -> KeySpec | None:
-    """Return the row of KEYS that a Redis key belongs to; None for a key of another program."""
+    """Return the row of the table KEYS whose pattern a Redis key matches; None for a key of another program."""
     return next((spec for form, spec in _FORMS if form.fullmatch(name)), None)
 
 
@@ -104,19 +104,21 @@ class Check:
         }
 
     def findings(self, keep_seconds: int, looked_at: Callable[[], object] = lambda: None) -> Iterator[Finding]:
-        """Yield the faults in the master's data as they are found; call ``looked_at`` once for each Redis key.
+        """Yield a Finding for each fault in the master's data as it is found. ``looked_at`` is called once for each
+        Redis key (progress).
 
-        ``keep_seconds``: time to live that a repair sets on a key without one.
+        ``keep_seconds``: time to live that a repair sets on a key that must expire and has none.
         """
         for name in self._names():
             looked_at()
             yield from self._of(name, keep_seconds)
 
     def migrate(self, done: Callable[[str], object]) -> int:
-        """Migrate every job of schema 1 and store the new version; return the number of jobs. ``done`` is called with
-        each JID.
+        """Migrate every job of schema 1, and store the current schema version in Redis; return the number of
+        migrated jobs.
 
-        After an interruption it can be run again; migrated jobs are skipped.
+        ``done`` is called with the JID of each migrated job. After an interruption, call it again: migrated jobs
+        are skipped.
         """
         count = 0
         for name in self._names("salt:job:*"):

@@ -171,7 +171,7 @@ _REMEMBERED = 1000
 
 
 class Faults:
-    """Counts malformed data in Redis that was skipped, and reports each Redis key once."""
+    """Counts malformed data in Redis that was skipped (faults), and has each faulty Redis key logged once."""
 
     def __init__(self) -> None:
         #: Number of skipped data so far.
@@ -184,7 +184,11 @@ class Faults:
         self.count: Callable[[], None] = _nothing
 
     def report(self, key: str, why: str) -> None:
-        """Count malformed data that was skipped, and call ``tell(key, why)`` if the Redis key was not reported before."""
+        """Count malformed data of the Redis key ``key`` that was skipped for the reason ``why``.
+
+        If the key was not reported before, also call ``tell(key, why)``; a role sets ``tell`` to write a log
+        line.
+        """
         self.total += 1
         self.count()
         if key not in self.known:
@@ -194,7 +198,7 @@ class Faults:
             self.tell(key, why)
 
     def of_script(self, names: Iterable[bytes]) -> None:
-        """Report the Redis keys that a Lua script skipped because of malformed data."""
+        """Report, as ``report`` does, each of the Redis keys that a Lua script skipped because of malformed data."""
         for name in names:
             self.report(
                 name.decode("utf-8", "surrogateescape"), "another type than the store writes there, or no number in it"

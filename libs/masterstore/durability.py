@@ -23,7 +23,9 @@ _WAITAOF_SINCE = (7, 2)
 
 @dataclass(frozen=True, slots=True)
 class Durability:
-    """Condition for a write to Redis to be acknowledged: on so many replicas, on disk, within a time."""
+    """Condition for a write to Redis to be acknowledged: the number of replicas that have it, whether it is on
+    disk, and the time limit.
+    """
 
     #: Number of replicas that must have a write.
     replicas: int = 0

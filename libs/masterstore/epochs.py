@@ -45,7 +45,9 @@ Fence: TypeAlias = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Epochs:
-    """Current epochs of publication keys and session keys, and their beginnings in seconds since 1970."""
+    """Current epochs (generation numbers) of publication keys and session keys, and the times, seconds since
+    1970, at which they began.
+    """
 
     aes: int
     aes_since: float
@@ -80,16 +82,19 @@ class EpochStore:
         return epochs_of(answer)
 
     def rotate_aes(self, fence: Fence | None = None) -> int:
-        """Start a new epoch of the publication key (all minions get a new key) and return its number.
+        """Start a new epoch of the publication key, so that all minions get a new key, and return the epoch's
+        number.
 
-        With ``fence`` nothing changes if the caller has lost the lock; then the current number is returned.
+        ``fence``: (lock name, fencing token) of the caller. If another owner has the lock now, nothing changes,
+        and the current number is returned.
         """
         return self._rotated("aes", fence)
 
     def rotate_session(self, fence: Fence | None = None) -> int:
-        """Start a new epoch of the session keys, so that each minion signs in again, and return its number.
+        """Start a new epoch of the session keys, so that each minion signs in again, and return the epoch's number.
 
-        With ``fence`` nothing changes if the caller has lost the lock; then the current number is returned.
+        ``fence``: (lock name, fencing token) of the caller. If another owner has the lock now, nothing changes,
+        and the current number is returned.
         """
         return self._rotated("session", fence)
 

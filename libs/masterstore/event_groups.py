@@ -116,7 +116,9 @@ return 1
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Events that one read of a group returned, and the version of the group's shared state."""
+    """The result of one read by a reader of a group: the events for this reader, and the version of the group's
+    shared state.
+    """
 
     events: list[KeptEvent]
     #: Version of the group's shared state.
@@ -125,7 +127,9 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """Numbers of events that a group of readers has not yet handled, has missed, or has given up."""
+    """Numbers of a group's events: not yet received by a reader, received but not acknowledged, removed unread,
+    and given up.
+    """
 
     #: Events that no reader of the group has got.
     waiting: int
@@ -151,7 +155,10 @@ class DeadEvent:
 
 
 class EventGroups:
-    """Groups of readers of the kept events. All operations raise StoreUnavailable if Redis does not answer."""
+    """Groups of readers of the stream ``salt:events``. Each event is delivered to one reader of a group.
+
+    All operations raise StoreUnavailable if Redis does not answer.
+    """
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -168,9 +175,11 @@ class EventGroups:
             return bool(self._create(keys=names, args=[group, f"{max(0, since_ms - 1)}-0"]))
 
     def read(self, group: str, consumer: str, block_ms: int, count: int) -> Batch | None:
-        """Return the next events for a reader of the group; wait up to ``block_ms`` milliseconds for the first.
+        """Return a Batch of the next events, at most ``count``, and assign them to the reader ``consumer`` of the
+        group.
 
-        None if the group does not exist.
+        Without new events, wait up to ``block_ms`` milliseconds; then the Batch is empty. None if the group does
+        not exist.
         """
         batch, newest = self._taken(group, consumer, count)
         if batch is None or batch.events or block_ms <= 0:
@@ -195,15 +204,16 @@ class EventGroups:
         )
 
     def done(self, group: str, ids: list[str]) -> None:
-        """Acknowledge events of a group by their ids: they are not delivered again."""
+        """Acknowledge events of a group by their ids: the group has handled them, and they are not delivered again."""
         if ids:
             self._client.call("xack", keys.EVENTS, group, *ids)
 
     def claim(self, group: str, consumer: str, silence_ms: int, count: int) -> list[tuple[KeptEvent, int]]:
-        """Record that this reader lives, and take over the events of silent readers: (event, number of earlier
-        deliveries).
+        """Record a sign of life of the reader ``consumer``, and assign to it the events of readers without one for
+        ``silence_ms`` milliseconds.
 
-        Every reader of the group must call it several times within ``silence_ms``. The group must exist.
+        Return [(event, number of its earlier deliveries)], at most ``count`` for each silent reader. Every reader
+        must call it several times within ``silence_ms``. The group must exist.
         """
         names = [keys.EVENTS, keys.event_group(group), keys.event_readers(group)]
         with self._client.calling():
@@ -222,17 +232,24 @@ class EventGroups:
         return [event_of(name, fields or {}) for _, entries in answer or () for name, fields in entries]
 
     def leave(self, group: str, consumer: str) -> None:
-        """Give up this reader's unacknowledged events at once, so that other readers of the group take them over."""
+        """Give up the unacknowledged events of the reader ``consumer``, which ends: the next ``claim`` of another
+        reader takes them over.
+        """
         self._client.call("zadd", keys.event_readers(group), {consumer: 0})
 
     def bury(self, group: str, event: KeptEvent, why: str, tries: int) -> None:
-        """Move an event that the group could not handle to its list of dead events, with the reason and the number of attempts."""
+        """Move an event that the group could not handle from its unacknowledged events to its list of dead events.
+
+        ``why``: the reason, ``tries``: the number of attempts; both are stored with the event.
+        """
         arguments: list[str | bytes | int] = [group, event.id, event.frame, event.number, why, tries, DEAD_KEPT]
         with self._client.calling():
             self._bury(keys=[keys.EVENTS, keys.dead_events(group)], args=arguments)
 
     def dead(self, group: str, count: int) -> list[DeadEvent]:
-        """Return at most ``count`` events that the group could not handle, newest first."""
+        """Return at most ``count`` events from the group's list of dead events (events that it could not handle),
+        newest first.
+        """
         found = self._client.call("xrevrange", keys.dead_events(group), count=count)
         return [
             DeadEvent(
@@ -245,9 +262,9 @@ class EventGroups:
         ]
 
     def revive(self, group: str, dead_id: str, most: int) -> bool:
-        """Deliver a dead event to its group again. Return False if there is no dead event with this id.
+        """Append a dead event to the stream again for its group, and delete it from the list of dead events.
 
-        ``most``: about how many events the stream keeps.
+        Return False if the list has no event with this id. ``most``: about how many events the stream keeps.
         """
         with self._client.calling():
             names = [keys.dead_events(group), keys.EVENTS, keys.EVENTS_COUNT]
@@ -258,7 +275,12 @@ class EventGroups:
         return bool(self._client.call("xdel", keys.dead_events(group), dead_id))
 
     def backlog(self, group: str) -> Backlog:
-        """Return the Backlog of the group: its waiting, unacknowledged, missed and dead events; all zero without such a group."""
+        """Return the Backlog of the group, four numbers of events.
+
+        ``waiting``: no reader has received them yet. ``in_hand``: a reader received them and has not acknowledged
+        them. ``missed``: Redis removed them from the full stream before a reader received them. ``dead``: the
+        group could not handle them and gave them up. Without such a group the first three are 0.
+        """
         with self._client.calling() as server:
             ask = server.pipeline(transaction=False)
             ask.get(keys.EVENTS_COUNT)

@@ -58,21 +58,25 @@ class KeptEvent:
 
 
 class Events:
-    """The Redis stream of kept events. All operations raise StoreUnavailable if Redis does not answer."""
+    """The Redis stream ``salt:events`` of the events that readers must not miss. All operations raise
+    StoreUnavailable if Redis does not answer.
+    """
 
     def __init__(self, client: Client) -> None:
         self._client = client
         self._keep = client.redis.register_script(_KEEP)
 
     def keep(self, frame: bytes, most: int) -> str:
-        """Append an event to the stream of kept events and return its stream id. The stream keeps about ``most``
-        events.
+        """Append the packed event ``frame`` to the stream and return its stream id. The stream keeps about the
+        newest ``most`` events.
         """
         with self._client.calling():
             return text(self._keep(keys=[keys.EVENTS, keys.EVENTS_COUNT], args=[frame, most]))
 
     def want(self, reader: str, globs: Iterable[str]) -> None:
-        """Register the tag globs of the events that a reader wants to be kept. The registration is valid for a day."""
+        """Register the tag globs of the events that the reader named ``reader`` needs in the stream. The
+        registration is valid for a day.
+        """
         wanted_entry = json.dumps({"tags": sorted(set(globs)), "at": int(time.time())})
         self._client.call("hset", keys.EVENTS_WANTED, reader, wanted_entry)
 
@@ -86,10 +90,10 @@ class Events:
         return found
 
     def read(self, cursor: str, block_ms: int, count: int = 100) -> tuple[list[KeptEvent], int]:
-        """Return (kept events after a cursor, oldest first; number of events that were deleted before they could be
-        read).
+        """Return (at most ``count`` events after the position ``cursor``, oldest first; number of missed events).
 
-        Waits up to ``block_ms`` milliseconds for an event. Raises StoreError for a malformed cursor.
+        Missed events are those that Redis removed from the full stream before this read. Waits up to ``block_ms``
+        milliseconds for an event; [] if none came. Raises StoreError for a malformed cursor.
         """
         after, _, number = cursor.partition("/")
         if re.fullmatch(r"\d+-\d+", after) is None or not number.isdigit():
@@ -102,7 +106,9 @@ class Events:
         return [event for event in found if not event.to], missed
 
     def newest(self) -> str:
-        """Return the cursor after the newest kept event, for a reader that wants only future events."""
+        """Return the position after the newest event in the stream; a reader that wants only future events passes it
+        to ``read``.
+        """
         newest = self._client.call("xrevrange", keys.EVENTS, count=1)
         return event_of(*newest[0]).cursor if newest else BEGINNING
 
@@ -112,12 +118,16 @@ class Events:
 
 
 class EventKeeper:
-    """Appends events that a process fires to the Redis stream of kept events, if a reader wants their tags."""
+    """Appends the events that a process fires to the stream ``salt:events``, if a reader has registered for
+    their tags.
+    """
 
     def __init__(
         self, events: Events, globs: Sequence[str], most: int, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """``globs``: tags of events that are always kept. ``most``: about how many events the stream keeps."""
+        """``globs``: tags of events that are stored even if no reader has registered. ``most``: about how many
+        events the stream keeps.
+        """
         self._events = events
         self._own = list(globs)
         self._most = most
@@ -127,12 +137,16 @@ class EventKeeper:
         self._away = False
 
     def keep(self, tag: str, frame: bytes) -> None:
-        """Append an event to the stream if some reader wants its tag. Raises StoreError."""
+        """Append the packed event ``frame`` to the stream if some reader wants its tag; otherwise do nothing. Raises
+        StoreError.
+        """
         if self.wants(tag):
             self._events.keep(frame, self._most)
 
     def try_keep(self, tag: str, frame: bytes) -> bool:
-        """Append an event as ``keep`` does; an error of the store is logged, and False is returned."""
+        """Append an event as ``keep`` does and return True, also if no reader wants it. An error of the store is
+        logged, and False is returned.
+        """
         try:
             self.keep(tag, frame)
         except StoreError as error:
@@ -169,7 +183,10 @@ def _globs(wanted_entry: bytes) -> list[str]:
 
 
 def read_stream(client: Client, after: str, block_ms: int, count: int) -> list[KeptEvent]:
-    """Return kept events after a stream id, at most ``count``; wait up to ``block_ms`` milliseconds for the first one."""
+    """Return at most ``count`` events of the stream ``salt:events`` after a stream id, oldest first.
+
+    Wait up to ``block_ms`` milliseconds for the first one; [] if none came.
+    """
     deadline = time.monotonic() + block_ms / 1000
     # Never longer at a time than half of what a connection waits for an answer: that would look like a dead Redis.
     longest = max(1, int(client.timeout * 500))
@@ -181,8 +198,8 @@ def read_stream(client: Client, after: str, block_ms: int, count: int) -> list[K
 
 
 def event_of(stream_id: bytes, fields: Mapping[bytes, bytes]) -> KeptEvent:
-    """Return an entry of the Redis stream as a KeptEvent. Missing fields, in entries of other programs, become 0 and
-    empty.
+    """Return an entry of the stream as a KeptEvent. In entries of other programs a missing number becomes 0, a
+    missing event b"".
     """
     number = fields.get(b"n", b"0")
     return KeptEvent(

@@ -40,15 +40,18 @@ class JobBudget:
         return sum(self._hours().values())
 
     def forget(self, now_ms: int, keep_seconds: int) -> int:
-        """Remove from the size count the hours whose jobs have all expired. Return the number of removed hours."""
+        """Remove the hours older than ``keep_seconds``, whose jobs have all expired, from the count of bytes. Return
+        the number of removed hours.
+        """
         oldest = (now_ms - keep_seconds * 1000) // _HOUR_MS
         over = [hour for hour in self._hours() if hour < oldest]
         return int(self._client.call("hdel", keys.JOB_BYTES, *map(str, over))) if over else 0
 
     def evict(self, budget: int) -> Evicted:
-        """Delete the oldest jobs until the cache is within ``budget`` bytes, and return the numbers of deleted jobs and bytes.
+        """Delete the oldest jobs until the cache has at most ``budget`` bytes; return the numbers of deleted jobs
+        and bytes.
 
-        One call does a bounded amount of work. Jobs that still expect returns or wait for minions are kept.
+        One call deletes a bounded number of jobs. Jobs that still expect returns or wait for minions are kept.
         """
         above = self.bytes() - budget
         jobs = freed = kept = 0
@@ -72,9 +75,11 @@ class JobBudget:
         return Evicted(jobs, freed)
 
     def drop_ended(self, before_ms: int) -> Evicted:
-        """Delete the jobs that ended before ``before_ms``, and return the numbers of deleted jobs and bytes.
+        """Delete the jobs that ended before ``before_ms`` (milliseconds since 1970); return the numbers of deleted
+        jobs and bytes.
 
-        One call does a bounded amount of work. A job without expected minions counts as ended when it was created.
+        One call deletes a bounded number of jobs, oldest first. A job without expected minions counts as ended
+        when it was created.
         """
         jobs = freed = kept = 0
         for _ in range(_GOES):
@@ -98,7 +103,10 @@ class JobBudget:
         return Evicted(jobs, freed)
 
     def drop(self, jid: str, created_ms: int = 0) -> int:
-        """Delete a job with all its Redis keys. Return the number of bytes that it used."""
+        """Delete a job with all its Redis keys and index entries. Return the number of bytes that it used.
+
+        ``created_ms``: time of its creation, milliseconds since 1970; 0: the time in the JID.
+        """
         with self._client.calling() as server:
             pipe = server.pipeline(transaction=False)
             pipe.hmget(keys.job(jid), "fun", "user", "tgt")

@@ -44,8 +44,8 @@ class JobFinder:
         self._jobs = jobs
 
     def page(self, wanted: JobFilter, *, meta: bool = False) -> JobPage:
-        """Return the newest jobs after the filter's cursor that match, at most ``limit``. ``meta``: read their
-        counters, too.
+        """Return the newest jobs after the filter's cursor that match, at most ``limit`` of the filter. ``meta``:
+        also read their counters and times.
         """
         found: list[Job] = []
         with self._client.calling() as server:
@@ -69,8 +69,9 @@ class JobFinder:
             cursor = page.cursor
 
     def lives(self, jobs: Sequence[Job]) -> dict[str, dict[str, Life]]:
-        """Map of JID to {minion id: Life} for jobs that were read with ``meta``: the job's state on each minion. One
-        round trip.
+        """Map of JID to {minion id: Life}: the state of these jobs on each minion, read in one round trip.
+
+        ``jobs`` must have been read with ``meta``.
         """
         with self._client.calling() as server:
             pipe = server.pipeline(transaction=False)
@@ -100,7 +101,11 @@ class JobFinder:
             yield _of_minions(server, _held_by_all(server, jids, others), wanted.minions)
 
     def _indexes(self, server: redis.Redis, wanted: JobFilter) -> list[tuple[str, ...]]:
-        """Return for each field of the filter the keys of its indexes. An empty tuple means that no job can match."""
+        """Return one tuple of Redis keys for each field of the filter that has indexes; a job must be in one index
+        of each tuple.
+
+        An empty tuple means that no job can match.
+        """
         rows: list[tuple[str, ...]] = [
             (*(keys.index("minion", name) for name in wanted.minions), keys.WIDE_JOBS) if wanted.minions else (),
             () if wanted.success is None else (keys.index("result", "ok" if wanted.success else "failed"),),

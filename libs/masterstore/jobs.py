@@ -35,7 +35,9 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class UnaskedLimits:
-    """Limits of the returns that one minion stores for jobs that do not expect it."""
+    """Limits of one minion's unasked returns: returns for jobs from which the master expects no return of this
+    minion.
+    """
 
     #: Most returns and bytes in an hour; 0: unlimited.
     count: int = 0
@@ -50,7 +52,9 @@ UNLIMITED = UnaskedLimits()
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """Result of storing a minion's return: whether it is the first, completes the job, was late, or differs from an earlier one."""
+    """Result of storing a minion's return: whether it was the first, known, last or late one, differs from an
+    earlier one, or was refused.
+    """
 
     #: False for a duplicate, which changed nothing.
     first: bool
@@ -90,7 +94,9 @@ class Jobs(Lives):
         durability: Durability = Durability(),  # noqa: B008 - it is frozen
         records: Records = Records(),  # noqa: B008 - it never changes
     ) -> None:
-        """``durability``: what must confirm publications and returns. ``records``: makes the codes of publications."""
+        """``durability``: the replicas and disks that must confirm a publication or return. ``records``: makes the
+        authentication codes of publications.
+        """
         super().__init__(client, records)
         self._publish = ConfirmedScript(client, job_scripts.PUBLISH, durability)
         self._return = ConfirmedScript(client, return_scripts.RETURN, durability)
@@ -111,14 +117,18 @@ class Jobs(Lives):
         when_back_until_ms: int = 0,
         pinned: bool = False,
     ) -> Published:
-        """Reserve the JID, record the job and append it to the publications: all or nothing, in one round trip.
+        """Reserve the JID, record the job and append it to the publications, all or nothing, in one round trip.
 
-        ``offline``: minions known to be away. A minion not heard of since ``away_since_ms`` counts as away, too, if it
-        sends signs or the job waits. ``replay_until_ms``: until then a minion that was away may take the job; 0: only
-        minions that receive it now. The publication carries it as ``replay_until``. ``when_back_until_ms``: until then
-        the job waits for absent minions, and it is kept as long. ``pinned``: publish to the expected minions by name
-        instead of the target. ``ttl``: seconds to keep the job. A repeated ``request_id`` returns the first result.
-        Raises JidTaken if another job has ``load["jid"]``.
+        Return a Published. ``expected``: ids of the minions that match the target. ``ttl``: seconds to keep the
+        job. A repeated ``request_id`` returns the result of the first request. Raises JidTaken if another job has
+        ``load["jid"]``.
+
+        ``offline``: minions that are known to be away. A minion without a message since ``away_since_ms`` also
+        counts as away, if it reports the states of its jobs or if the job waits. ``replay_until_ms``: until this
+        time a minion that was away may still run the job; 0: only minions that receive it now.
+        ``when_back_until_ms``: until this time the job is kept for absent minions; 0: it does not wait.
+        ``pinned``: publish to the ids in ``expected`` instead of the target. All times are milliseconds since
+        1970.
         """
         jid, functions = str(load["jid"]), _functions(load.get("fun"))
         user, fun, tgt = str(load.get("user", "")), _shown(load.get("fun")), _shown(load.get("tgt"))
@@ -160,12 +170,16 @@ class Jobs(Lives):
         events_kept: int = 0,
         unasked: UnaskedLimits = UNLIMITED,
     ) -> Recorded:
-        """Store a minion's return, unless it has returned already. ``now_ms`` 0: the time of the JID.
+        """Store a minion's return of a job, unless the job has a return of this minion already; return a Recorded
+        with the outcome.
 
-        ``compress_above``: JSON with more bytes is stored compressed, with a small return in Salt's key; 0: never.
-        ``heard``: the return comes from the minion itself and is a sign of its presence. ``event``: frame of the event
-        to keep in the same step if this is the first return; the stream keeps about ``events_kept`` events. ``ttl``:
-        seconds. ``unasked``: limits of the minion, if the job does not expect it.
+        ``ttl``: seconds to keep the return; it is kept at least as long as the job's load. ``now_ms``: time of
+        receipt, milliseconds since 1970; 0: the time in the JID. ``compress_above``: a return with more bytes of
+        JSON is stored compressed in a key of its own, and ``ret:<jid>`` gets a short note in place of the value;
+        0: never. ``heard``: the minion itself sent the return, which proves that the minion is present.
+        ``event``: packed event to append to ``salt:events`` if this is the first return (b"": none).
+        ``events_kept``: about how many events that stream keeps. ``unasked``: limits for a minion from which the
+        job expects no return; above them nothing is stored and ``refused`` is True.
         """
         jid, minion = str(ret["jid"]), str(ret["id"])
         base, (data, whole) = jid_ms(jid), packed(ret, compress_above)
@@ -180,9 +194,10 @@ class Jobs(Lives):
         return Recorded(*(bool(answer & bit) for bit in (1, 2, 4, 8, 16, 32, 64)))
 
     def may_store_own(self, minion: str, own_id: str, limits: UnaskedLimits) -> bool:
-        """Return whether a minion may store one more return of a job that it started itself, and count the return.
+        """Return whether a minion may store one more return of a job that it started itself, and count this return.
 
-        ``own_id``: the minion's id of the job; a return that is repeated is not counted again.
+        False if the minion has reached its ``limits`` for the current hour. ``own_id``: the id that the minion
+        gave the job; a repeated return with this id is allowed and not counted again.
         """
         names = [keys.spent(minion), *([keys.own_job(minion, own_id)] if own_id else [])]
         with self._client.calling():
@@ -191,8 +206,10 @@ class Jobs(Lives):
         return bool(allowed)
 
     def own_jid(self, minion: str, own_id: str, jid: str, *, ttl: int) -> str:
-        """Return the JID of a job that a minion started itself: ``jid``, or the JID that ``own_id`` got before.
-        ``ttl``: seconds.
+        """Return the JID of a job that a minion started itself, and remember it for ``ttl`` seconds.
+
+        The first call for an ``own_id`` (the id that the minion gave the job) returns ``jid``. Later calls return
+        that same JID.
         """
         name = keys.own_job(minion, own_id)
         while not self._client.call("set", name, jid, ex=ttl, nx=True):
@@ -213,10 +230,12 @@ class Jobs(Lives):
         events_kept: int = 0,
         counted: bool = False,
     ) -> bool:
-        """Store a job that was not published and has ended (of a minion or a runner); return False if it has a result,
-        which stays.
+        """Store a job with its result at once: a job that was not published, such as a runner's or one that a minion
+        started itself.
 
-        ``event`` and ``events_kept`` as for ``record_return``. ``counted``: the bytes count for ``may_store_own``.
+        Return True if it was stored, False if the job has a result already, which is kept. ``ttl``: seconds to
+        keep the job. ``compress_above``, ``event`` and ``events_kept``: as for ``record_return``. ``counted``:
+        count the bytes against the minion's hourly limit (``may_store_own``).
         """
         minion, created = str(ret["id"]), jid_ms(jid)
         user, functions = str(load.get("user", "")), _functions(load.get("fun"))
@@ -238,9 +257,10 @@ class Jobs(Lives):
         return values.loads_map(data, keys.load(jid)) if data else None
 
     def returns(self, jid: str, minions: Sequence[str] | None = None) -> dict[str, dict[str, object]]:
-        """Return {minion id: return} of a job, for all minions or for the given ones.
+        """Return {minion id: return} of a job, for all minions or for the given ones. Minions without a return are
+        left out.
 
-        Malformed returns are left out and reported as faults.
+        Malformed returns are left out, too, and reported to ``Faults``, which logs them.
         """
         key = keys.ret(jid)
         if minions is None:
@@ -256,18 +276,22 @@ class Jobs(Lives):
         return sorted(text(name) for name in self._client.call("smembers", keys.job_minions(jid)))
 
     def meta(self, jid: str) -> dict[str, str]:
-        """Return the counters and times of a job as a map of name to text; {} for an unknown job."""
+        """Return the hash of a job's counters (expected, answered, failed ...) and times as {name: text}; {} for an
+        unknown job.
+        """
         return _texts(self._client.call("hgetall", keys.job(jid)))
 
     def missing(self, jid: str) -> list[str]:
-        """Return the sorted ids of the minions from which the job still expects a return."""
+        """Return the sorted ids of the minions from which the job still expects a return; [] for an unknown job."""
         job = self.job(jid)
         return [] if job is None else [name for name in job.expected if name not in job.returns]
 
     def job(self, jid: str) -> Job | None:
-        """Return a job with its load, expected minions, returns and counters; None if the job cache has no such job.
+        """Return a Job with its load, expected minions, returns, counters and times; None if the job cache has no
+        such job.
 
-        Malformed returns are left out and reported as faults. Raises StoreCorrupt for a malformed load.
+        Malformed returns are left out and reported to ``Faults``, which logs them. Raises StoreCorrupt for a
+        malformed load.
         """
         with self._client.calling() as server:
             pipe = server.pipeline(transaction=False)
@@ -287,10 +311,11 @@ class Jobs(Lives):
         )
 
     def recent(self, limit: int, before_ms: int | None = None, *, skip: int = 0) -> list[Job]:
-        """Return the newest jobs before ``before_ms``, without the first ``skip``, newest first: load and meta, no
-        returns.
+        """Return at most ``limit`` jobs created before ``before_ms`` (milliseconds since 1970; None: now), newest
+        first.
 
-        There may be fewer than ``limit`` if some have just expired.
+        The first ``skip`` jobs are left out. The jobs have load and meta, and no returns. There may be fewer if
+        some have just expired.
         """
         top = "+inf" if before_ms is None else f"({before_ms}"
         with self._client.calling() as server:
@@ -298,10 +323,10 @@ class Jobs(Lives):
             return self._jobs(server, jids)
 
     def described(self, jids: Sequence[str], *, meta: bool = False) -> list[Job]:
-        """Return the jobs with these JIDs that the job cache has, in the same order: with load, optionally meta, no
-        returns.
+        """Return the jobs with these JIDs that the job cache has, in the same order: with load and without returns.
 
-        A malformed load is reported as a fault and skipped.
+        ``meta``: also read their counters and times. A job with a malformed load is left out and reported to
+        ``Faults``, which logs it.
         """
         if not jids:
             return []
@@ -325,7 +350,11 @@ class Jobs(Lives):
         return int(self._client.call("zcard", keys.JOBS))
 
     def active(self, since_ms: int, limit: int = 1000) -> list[Job]:
-        """Return the jobs created since ``since_ms`` that still expect returns, newest first."""
+        """Return the jobs created since ``since_ms`` (milliseconds since 1970) that still expect returns, newest
+        first.
+
+        Only the newest ``limit`` jobs are read. The jobs have load and meta, and no returns.
+        """
         with self._client.calling() as server:
             jids = [text(jid) for jid in server.zrevrangebyscore(keys.JOBS, "+inf", since_ms, start=0, num=limit)]
             jobs = self._jobs(server, jids)

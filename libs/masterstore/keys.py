@@ -189,7 +189,7 @@ def life(jid: str) -> str:
 
 
 def waiting_of(minion: str) -> str:
-    """Redis key of the jobs that wait for an offline minion."""
+    """Redis key of the jobs that wait for an offline minion (sorted set: JID by deadline)."""
     return WAITING_OF + minion
 
 
@@ -217,7 +217,11 @@ def own_job(minion: str, own_id: str) -> str:
 
 
 def spent(minion: str) -> str:
-    """Key of the count and bytes of a minion's unasked returns in the current hour."""
+    """Redis key of the number and bytes of unasked returns that a minion stored within the hour (hash: count,
+    bytes).
+
+    An unasked return is a return for a job from which the master expects none of this minion.
+    """
     return SPENT + minion
 
 

@@ -19,9 +19,10 @@ _MOST = 1 << 30
 
 
 def packed(ret: Mapping[str, object], above: int) -> tuple[bytes, bytes]:
-    """Return (JSON of a minion's return, compressed JSON or b"").
+    """Return (JSON to store in ``ret:<jid>``, compressed JSON or b"") of a minion's return.
 
-    A return with more than ``above`` bytes of JSON is compressed, and its first JSON is a short note; 0: never.
+    Up to ``above`` bytes (0: any size) the first JSON is the whole return. Above, the compressed JSON is the
+    whole return, and the first JSON has a short note in place of the field ``return``.
     """
     data = values.dumps(ret).encode()
     if not 0 < above < len(data):
@@ -31,7 +32,9 @@ def packed(ret: Mapping[str, object], above: int) -> tuple[bytes, bytes]:
 
 
 def is_large(ret: Mapping[str, object]) -> bool:
-    """Return True if this return from the job cache is only the short note for a large return."""
+    """Return True if a return read from ``ret:<jid>`` has only a note in place of its value; ``unpacked`` reads
+    the whole return.
+    """
     return isinstance(ret.get(MARK), int)
 
 

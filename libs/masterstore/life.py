@@ -100,7 +100,7 @@ class Life:
 
     @property
     def late(self) -> bool:
-        """True if the minion's return came after the job was given up on it, or after the minion was offline."""
+        """True if the job's current state is returned, and the state before was offline, lost, cancelled or expired."""
         steps = list(self.times)
         return self.state is State.RETURNED and len(steps) > 1 and steps[-2] in LATE
 
@@ -114,9 +114,10 @@ def born(created_ms: int) -> Life:
 
 
 def moved(life: Life, to: State, ms: int) -> Life | None:
-    """Return the Life of a job on a minion after a change of state; None if MOVES does not allow the change.
+    """Return the Life after a change to the state ``to`` at ``ms`` (milliseconds since 1970); None if the table
+    MOVES does not allow it.
 
-    The time is not set before that of the previous state.
+    A time before that of the previous state is replaced by the previous state's time.
     """
     if to not in MOVES[life.state]:
         return None
@@ -125,9 +126,11 @@ def moved(life: Life, to: State, ms: int) -> Life | None:
 
 
 def read(text: str, base_ms: int, created_ms: int) -> Life:
-    """Return the Life in its stored form (``d12s30``: delivered after 12 ms, started after 30 ms).
+    """Return the Life that ``text`` describes in its stored form (``d12s30``: delivered after 12 ms, started
+    after 30 ms).
 
-    ``base_ms``: time in the JID, milliseconds since 1970. Raises ValueError if it is malformed.
+    ``base_ms``: time in the JID, from which the stored times count. ``created_ms``: time of the state
+    expected. Both are milliseconds since 1970. Raises ValueError if ``text`` is malformed.
     """
     if not text:
         return born(created_ms)
@@ -139,8 +142,10 @@ def read(text: str, base_ms: int, created_ms: int) -> Life:
 
 
 def lua(moves: Mapping[State, tuple[State, ...]] = MOVES) -> str:
-    """Return Lua tables for scripts: MAY (letter to allowed letters), LATE, and NAME and INDEXED (letter to the name of
-    its counter).
+    """Return Lua source that defines four tables for scripts; a state is written as its letter.
+
+    MAY maps a state to the states that it may change to. LATE has the states in which a return is late. NAME
+    and INDEXED map a state to the name of its counter.
     """
     may = ",".join(f"{LETTERS[state]}='{''.join(LETTERS[to] for to in into)}'" for state, into in moves.items())
     late = ",".join(f"{LETTERS[state]}=1" for state in State if state in LATE)
@@ -155,8 +160,10 @@ def lua(moves: Mapping[State, tuple[State, ...]] = MOVES) -> str:
 
 
 def lua_into(to: State, moves: Mapping[State, tuple[State, ...]] = MOVES) -> str:
-    """Return Lua texts for a script that leads to one state: INTO (letters of the states before), LATE, INDEXED,
-    GIVEN_UP, UNDELIVERED.
+    """Return Lua source that defines texts of state letters for a script that changes lives to the state ``to``.
+
+    LETTERS: all states. INTO: states that may change to ``to``. LATE, INDEXED, GIVEN_UP, UNDELIVERED: the
+    states in the sets of these names.
     """
     return "\n".join(
         [

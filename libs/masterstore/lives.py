@@ -26,7 +26,9 @@ Sign = tuple[str, State | str, int]
 
 @dataclass(frozen=True, slots=True)
 class SignResult:
-    """Result of recording a minion's report about a job (delivered, started, ...)."""
+    """Result of recording a sign, a minion's report that a job reached a state there: whether the state changed,
+    and the current state.
+    """
 
     jid: str
     #: Whether the sign changed the state.
@@ -37,14 +39,17 @@ class SignResult:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """Numbers of minions on which jobs were given up: expired and lost."""
+    """Numbers of lives that were given up: expired (not delivered in time) and lost (the minion fell silent)."""
 
     expired: int
     lost: int
 
 
 class Lives:
-    """The state of each job on each minion, in Redis. All operations raise StoreUnavailable if Redis does not answer."""
+    """The life of each job on each minion (its states, such as delivered or started), in Redis.
+
+    All operations raise StoreUnavailable if Redis does not answer.
+    """
 
     def __init__(self, client: Client, records: Records = Records()) -> None:  # noqa: B008 - it never changes
         self._client = client
@@ -55,7 +60,9 @@ class Lives:
         self._missed, self._resend = register(life_scripts.MISSED), register(life_scripts.RESEND)
 
     def life(self, jid: str) -> dict[str, Life]:
-        """Return {minion id: Life}: the state of a job on every minion that the job expects; {} for an unknown job."""
+        """Return {minion id: Life}: the states of the job so far on every minion that the job expects; {} for an
+        unknown job.
+        """
         with self._client.calling() as server:
             pipe = server.pipeline(transaction=True)
             pipe.smembers(keys.job_minions(jid))
@@ -71,8 +78,11 @@ class Lives:
     def read_lives(
         self, jid: str, expected: Iterable[bytes], written: Mapping[bytes, bytes], created_ms: int
     ) -> dict[str, Life]:
-        """Return {minion id: Life} of states read from Redis. A malformed one is reported as a fault and read as
-        expected.
+        """Return {minion id: Life} of a job, made from data that was read from Redis.
+
+        ``expected``: ids of the job's minions. ``written``: {minion id: stored form of the Life}; a minion
+        without one is in the state expected. ``created_ms``: time of the job's creation, milliseconds since 1970.
+        A malformed form is reported to ``Faults`` (logged) and replaced by the state expected.
         """
         base, found = jid_ms(jid), {}
         for minion in sorted(expected):
@@ -84,11 +94,12 @@ class Lives:
         return found
 
     def sign(self, minion: str, signs: Sequence[Sign], now_ms: int) -> list[SignResult]:
-        """Record a minion's signs in order, and its presence, in one round trip; return the results in the same order.
+        """Record a minion's signs (JID, reached state, milliseconds since 1970) and its presence; return a
+        SignResult for each, in order.
 
-        A sign that MOVES does not allow changes nothing; its result contains the current state. A minion that gets
-        ``cancelled`` or ``expired`` for ``delivered`` must not start the job. Times in the future, or before the
-        previous state, are corrected. The caller checks that signs of minions are in ``life.MINION_SIGNS``. Raises
+        A sign that the table ``life.MOVES`` does not allow changes nothing. A minion whose sign ``delivered`` is
+        answered by ``cancelled`` or ``expired`` must not start the job. A time in the future, or before the
+        previous state, is corrected. The caller checks that a minion sends only ``life.MINION_SIGNS``. Raises
         ValueError for an unknown state.
         """
         names: list[str] = []
@@ -131,7 +142,11 @@ class Lives:
         return found
 
     def move(self, jid: str, to: State, minions: Sequence[str], now_ms: int) -> list[str]:
-        """Set the state of a job on these minions. Return the ids of the minions whose state changed; MOVES may forbid a change."""
+        """Set the state of a job on these minions. Return the ids of the minions whose state changed.
+
+        The state stays where the table ``life.MOVES`` does not allow the change. ``now_ms``: milliseconds since
+        1970.
+        """
         done: list[str] = []
         for at in range(0, len(minions), _BATCH):
             names = [keys.job(jid), keys.life(jid), keys.job_minions(jid)]
@@ -144,28 +159,30 @@ class Lives:
         return done
 
     def missed(self, minion: str, after_ms: int, now_ms: int, limit: int = 100) -> list[dict[str, object]]:
-        """Return the loads of jobs published after ``after_ms`` that the minion has not taken and may still run: the
-        newest, oldest first.
+        """Return the loads of the jobs that a minion missed, oldest first: published after ``after_ms``, not
+        received, and may still run.
 
-        Each load has ``replay_until`` (milliseconds since 1970). The minion is recorded as one that sends signs
-        (``salt:signers``).
+        If there are more than ``limit``, the newest are returned. Each load has ``replay_until``, the time until
+        which it may run. The minion is recorded as one that sends signs (``salt:signers``). All times are
+        milliseconds since 1970.
         """
         return self._loads(minion, after_ms, now_ms, max(1, limit))[-limit:]
 
     def waiting(self, minion: str, now_ms: int, *, offline: bool = False) -> list[dict[str, object]]:
-        """Return the loads of jobs published with ``when_back`` that wait for this minion, oldest first, each with
-        ``replay_until``.
+        """Return the loads of jobs that wait for this minion (``salt --when-back``), oldest first.
 
-        ``offline``: only jobs that were published while the minion was known to be away.
+        Each load has ``replay_until``, the time until which it may run, milliseconds since 1970. ``offline``:
+        only jobs that were published while the minion was known to be away.
         """
         return self._loads(minion, 0, now_ms, 0, LETTERS[State.OFFLINE] if offline else _UNDELIVERED)
 
     def resend(self, minion: str, load: dict[str, object], now_ms: int, *, again: bool = False) -> bool:
-        """Publish a waiting job again to one minion; return False if another worker did so, or if it waits no longer.
+        """Publish a waiting job again, to one minion that cannot ask for missed jobs. The job is then in the state
+        expected there.
 
-        This serves minions that cannot ask for missed jobs. The job is ``expected`` of the minion from then on.
-        ``again``: publish even if it is expected already, because the minion has just started and may have lost an
-        earlier publication.
+        Return False if nothing was published: another worker published it, or the job waits no longer. ``again``:
+        publish it also if it is in the state expected already, because the minion has just started and may have
+        lost an earlier publication.
         """
         also = LETTERS[State.EXPECTED] if again else ""
         jid = str(load["jid"])
@@ -189,11 +206,12 @@ class Lives:
         return {text(jid): values.number(deadline, keys.WAITING) for jid, deadline in found}
 
     def settle(self, now_ms: int, silent_since_ms: int, *, limit: int = 500) -> Settled:
-        """Give up lives whose time is over, for at most ``limit`` due jobs; the rest is left to the next call.
+        """Give up the jobs on minions whose time is over, and return how many expired and how many were lost.
 
-        A life becomes ``expired`` if an absent minion did not return in time, or if a minion that sends signs sent none
-        and may no longer take the job. It becomes ``lost`` if the minion had the job and sent nothing since
-        ``silent_since_ms``. A minion that never sends signs stays expected, because its silence means nothing.
+        A job becomes ``expired`` on an absent minion that did not return in time, and on a minion that sends
+        signs, sent none and may no longer take the job. It becomes ``lost`` on a minion that had the job and sent
+        nothing since ``silent_since_ms``. On a minion that never sends signs it stays expected. At most ``limit``
+        due jobs are handled; the next call handles the rest.
         """
         expired = lost = 0
         due = self._client.call("zrangebyscore", keys.DUE, "-inf", now_ms, start=0, num=limit)

@@ -36,8 +36,9 @@ class Locks:
         self._release = client.redis.register_script(_RELEASE)
 
     def acquire(self, name: str, owner: str, ttl_ms: int) -> int | None:
-        """Acquire or renew a lock; return its fencing token, which rises with each new owner. None while another owner
-        holds the lock.
+        """Acquire the lock ``name`` for ``owner``, or renew it, for ``ttl_ms`` milliseconds.
+
+        Return its fencing token, a number that grows with each new owner; None while another owner has the lock.
         """
         with self._client.calling():
             token = self._acquire(keys=[keys.lock(name), keys.FENCES], args=[owner, ttl_ms, name])
@@ -48,6 +49,8 @@ class Locks:
         return values.number(self._client.call("hget", keys.FENCES, name), keys.FENCES)
 
     def release(self, name: str, owner: str) -> bool:
-        """Release a lock. Return True if this owner held it."""
+        """Release the lock ``name``. Return True if ``owner`` had it; otherwise nothing changes and False is
+        returned.
+        """
         with self._client.calling():
             return bool(self._release(keys=[keys.lock(name)], args=[owner]))

@@ -56,7 +56,7 @@ class MinionKeys:
     """
 
     def __init__(self, client: Client, records: Records = Records()) -> None:  # noqa: B008 - it never changes
-        """``records``: makes and checks the codes of accepted keys."""
+        """``records``: makes and checks the authentication codes of accepted keys."""
         self._client = client
         self._records = records
         self._move = client.redis.register_script(_MOVE)
@@ -144,7 +144,8 @@ class MinionKeys:
         return None if found is None else found[0]
 
     def acceptance(self, minion: str) -> int:
-        """Return the number that the acceptance of a minion's key got: larger than all numbers before it.
+        """Return the number of the last acceptance of a minion's key. Each acceptance of any key gets a larger
+        number than those before.
 
         0 without an accepted key, and for a key that an older release accepted.
         """
@@ -152,15 +153,19 @@ class MinionKeys:
         return 0 if found is None else found[1]
 
     def renew(self, minion: str) -> None:
-        """End the sessions of a minion as if its key had just been accepted; the minion signs in again."""
+        """Give a minion's accepted key a new acceptance number, so that its sessions end and it signs in again.
+        Without such a key do nothing.
+        """
         names = [keys.KEYS_VERSION, keys.ACCEPTANCES, keys.minion_keys("accepted"), keys.CLOCKS]
         with self._client.calling():
             self._renew(keys=names, args=[minion])
         self._forget(minion)
 
     def sign_all(self) -> int:
-        """Add codes to accepted keys that have none, as an older release left them; return how many. For an upgrade only: the
-        codes say that this master accepted the keys.
+        """Add authentication codes to the accepted keys that have none, as an older release left them; return the
+        number of these keys.
+
+        Call it only for an upgrade: a code says that this master accepted the key.
         """
         found = self._client.call("hgetall", keys.minion_keys("accepted"))
         known = set(self._client.call("hkeys", keys.KEY_CODES))

@@ -27,15 +27,15 @@ class Publications:
     """
 
     def __init__(self, client: Client, records: Records = Records()) -> None:  # noqa: B008 - it never changes
-        """``records``: checks the codes of entries; an entry with a wrong code is malformed."""
+        """``records``: checks the authentication codes of entries; an entry with a wrong code counts as malformed."""
         self._client = client
         self._records = records
 
     def follow(self, after: str, block_ms: int, count: int = 100) -> list[tuple[str, dict[str, object] | StoreCorrupt]]:
-        """Return (stream id, load) of entries after a stream id, oldest first; wait up to ``block_ms`` for the first
-        one.
+        """Return [(stream id, load)] of at most ``count`` entries after the stream id ``after``, oldest first.
 
-        An entry that cannot be parsed has its StoreCorrupt error in place of the load, so that the reader can skip it.
+        Wait up to ``block_ms`` milliseconds for the first one; [] if none came. A malformed entry has its
+        StoreCorrupt error in place of the load, so that the reader can skip it.
         """
         deadline = time.monotonic() + block_ms / 1000
         # Never longer at a time than half of what a connection waits for an answer: that would look like a dead Redis.
@@ -72,12 +72,14 @@ class Publications:
         self._client.call("hset", keys.CURSORS, mapping=dict.fromkeys(publishers, stream_id))
 
     def give_sign(self, publisher: str, now_ms: int) -> None:
-        """Record that this publisher lives. ``now_ms``: milliseconds since 1970."""
+        """Record that this publisher process is alive. ``now_ms``: milliseconds since 1970."""
         self._client.call("hset", keys.PUBLISHER_SIGNS, publisher, now_ms)
 
     def forget_cursors(self, before_ms: int, but: str) -> list[str]:
-        """Delete the cursors of publishers that gave no sign of life since ``before_ms``, except ``but``; return their
-        names, sorted.
+        """Delete the cursors of publishers that gave no sign of life since ``before_ms``; return their names,
+        sorted.
+
+        ``before_ms``: milliseconds since 1970. ``but``: name of a publisher whose cursor is kept.
         """
         saved = {text(name): text(value) for name, value in self._client.call("hgetall", keys.CURSORS).items()}
         signs = {text(name): text(value) for name, value in self._client.call("hgetall", keys.PUBLISHER_SIGNS).items()}

@@ -27,12 +27,15 @@ _ADVICE = "Whoever writes to Redis beside the master made it; after an upgrade s
 
 
 class Records:
-    """Makes and checks the codes of records. Without a key, records get no code and are not checked (roles that do not
-    act on them).
+    """Makes and checks the authentication codes of records in Redis.
+
+    Without a key, a record gets no code and is not checked: for roles that do not act on these records.
     """
 
     def __init__(self, mac: RecordMac | None = None, *, accept_unsigned: bool = False) -> None:
-        """``accept_unsigned``: accept records without a code. A wrong code is refused all the same."""
+        """``mac``: makes the code of (kind, record); None: no key. ``accept_unsigned``: accept records without a
+        code; a wrong code is always refused.
+        """
         self._mac = mac
         self._accept_unsigned = accept_unsigned
 
@@ -41,7 +44,12 @@ class Records:
         return b"" if self._mac is None else self._mac(kind, _bytes(record))
 
     def check(self, kind: str, record: str | bytes, code: bytes | None, where: str) -> None:
-        """Raise StoreCorrupt, which names ``where``, unless the code belongs to the record."""
+        """Raise StoreCorrupt, which names the Redis key ``where``, if the authentication code does not belong to the
+        record.
+
+        A missing code raises it too, unless ``accept_unsigned`` is set. Without a key nothing is checked.
+        ``kind``: the kind of record, such as a publication.
+        """
         if self._mac is None or (not code and self._accept_unsigned):
             return
         if not code:
@@ -51,19 +59,22 @@ class Records:
 
 
 def load_record(jid: str, load: str | bytes, replay_until_ms: int, when_back_until_ms: int) -> bytes:
-    """Return the bytes of a job over which its code is made: JID, load, and the times (milliseconds since 1970) until which the
-    job may run late.
+    """Return the bytes over which a job's authentication code is made.
+
+    They hold the JID, the load, and the times (milliseconds since 1970) until which the job may run late.
     """
     return b"%s %d %d %s" % (jid.encode(), replay_until_ms, when_back_until_ms, _bytes(load))
 
 
 def key_record(minion: str, pem: str) -> bytes:
-    """Return the bytes of an accepted key over which its code is made: minion id and PEM."""
+    """Return the bytes over which the authentication code of an accepted key is made: minion id and PEM."""
     return f"{minion} {pem}".encode("utf-8", "surrogateescape")
 
 
 def check_accepted(records: Records, minion: str, pem: str, code: bytes | None) -> None:
-    """Raise StoreCorrupt unless a worker of this master accepted the key of the minion."""
+    """Raise StoreCorrupt unless ``code`` proves that a worker of this master accepted the key ``pem`` of the
+    minion.
+    """
     records.check(ACCEPTED_KEY, key_record(minion, pem), code, f"{keys.minion_keys('accepted')}[{minion}]")
 
 

@@ -62,10 +62,11 @@ class Replays:
         self._admit = client.redis.register_script(_ADMIT)
 
     def admit(self, minion: str, nonce: str | None, sent: int | None, *, window: int) -> Admission:
-        """Return whether a request is new, repeated or too old (an Admission), and remember it.
+        """Return whether a request is new, came before, or is too old (an Admission), and remember its nonce and
+        time.
 
-        Without ``nonce`` only the request's age is checked. ``sent``: the minion's time in seconds since 1970, None where the
-        request has none; ``window``: seconds.
+        ``nonce``: the request's random text; None: only its age is checked. ``sent``: the minion's time in
+        seconds since 1970; None if the request has none. ``window``: seconds after which a request is too old.
         """
         names = [keys.CLOCKS] if nonce is None else [keys.CLOCKS, keys.nonce(minion, nonce)]
         with self._client.calling():

@@ -71,9 +71,11 @@ class RunnerJobs:
         self._begin, self._alive, self._silent = map(register, (_BEGIN, _ALIVE, _SILENT))
 
     def begin(self, request_id: str, load: Mapping[str, object], master: str, *, ttl: int) -> str:
-        """Record a runner's job; return its JID, or the JID that an earlier request with this ``request_id`` got.
+        """Record that a runner's job starts; return its JID, or the JID that an earlier request with this
+        ``request_id`` got.
 
-        The job is added to the list of recent jobs only at its end, so that it does not find itself. ``ttl``: seconds.
+        ``master``: id under which the result will be stored. ``ttl``: seconds to keep the job. The job is added
+        to the list of recent jobs only when it ends, so that it does not find itself.
         """
         jid = str(load["jid"])
         names = [keys.request(request_id), keys.load(jid), keys.job(jid), keys.job_minions(jid), keys.RUNNERS]
@@ -94,9 +96,9 @@ class RunnerJobs:
             pipe.execute()
 
     def alive(self, jid: str, where: str) -> bool:
-        """Record that a runner is still running; return False if its job has ended or was given up.
+        """Record a sign of life of a runner; return False if its job has ended or was given up.
 
-        ``where``: host and process, for operators.
+        ``where``: host and process of the runner, as text for operators.
         """
         with self._client.calling():
             return bool(self._alive(keys=[keys.RUNNERS, keys.job(jid)], args=[jid, where]))
@@ -118,14 +120,15 @@ class RunnerJobs:
         event: bytes = b"",
         events_kept: int = 0,
     ) -> bool:
-        """Store the result of a runner; return False if the job has a result already, which stays.
+        """Store the result of a runner's job; return False if the job has a result already, which is kept.
 
-        ``ret`` has id, return, success and retcode. ``event`` and ``events_kept`` as for ``Jobs.record_return``.
+        ``ret`` has id, return, success and retcode. ``ttl``: seconds to keep the job. ``event``, ``events_kept``:
+        as for ``Jobs.record_return``.
         """
         return self._jobs.store_external(str(load["jid"]), load, ret, ttl=ttl, event=event, events_kept=events_kept)
 
     def running(self) -> dict[str, dict[str, object]]:
-        """Return {JID: load with ``where``} of the running runners."""
+        """Map of JID to the load of each running runner, with the field ``where`` (its host and process)."""
         jids = [text(jid) for jid in self._client.call("zrange", keys.RUNNERS, 0, _SHOWN)]
         return {jid: (self._jobs.load(jid) or {}) | {"where": self._jobs.meta(jid).get("where", "")} for jid in jids}
 
@@ -137,10 +140,9 @@ class RunnerJobs:
         }
 
     def tell(self, jid: str, state: str, order: Mapping[str, object], *, ttl: int) -> None:
-        """Store an instruction (pause, resume, end) for one state of a running orchestration, merged with an earlier
-        one for that state.
+        """Store an operator's order, such as pause, for the state with the ID ``state`` of a running orchestration.
 
-        ``ttl`` is in seconds.
+        It is merged with an earlier order for that state. ``ttl``: seconds to keep the orders.
         """
         name = keys.orders(jid)
         earlier = self.orders(jid).get(state, {})
@@ -151,16 +153,17 @@ class RunnerJobs:
             pipe.execute()
 
     def take_back(self, jid: str, state: str | None = None) -> None:
-        """Delete the operators' order about one state of an orchestration, or all its orders."""
+        """Delete the operators' order for one state ID of an orchestration; with None delete all its orders."""
         if state is None:
             self._client.call("delete", keys.orders(jid))
         else:
             self._client.call("hdel", keys.orders(jid), state)
 
     def lose(self, jid: str, why: str, *, ttl: int) -> dict[str, object] | None:
-        """End the job of a runner whose process died, with the reason ``why`` in its return.
+        """End the job of a runner whose process died: store a failed return with the reason ``why``.
 
-        Return the data of its event; None if the job has a result already.
+        Return the data for the event of this result; None if the job has a result already, which is kept.
+        ``ttl``: seconds to keep the job.
         """
         load = self._jobs.load(jid) or {"jid": jid}
         fun, where = str(load.get("fun", "runner.unknown")), self._jobs.meta(jid).get("where", "")

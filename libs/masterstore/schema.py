@@ -27,8 +27,9 @@ class Schema:
             raise StoreCorrupt(keys.SCHEMA, f"{text(version)!r} is no number") from error
 
     def begin(self) -> int:
-        """Return the version of the data in Redis; store the current version if Redis is empty. Data without one has
-        version 1.
+        """Return the schema version of the data in Redis. If Redis is empty, store and return the current version.
+
+        Data without a stored version has version 1.
         """
         version = self.version()
         if version is not None:

@@ -77,15 +77,16 @@ class SignIns:
     """
 
     def __init__(self, client: Client, records: Records = Records()) -> None:  # noqa: B008 - it never changes
-        """``records``: checks the codes of accepted keys."""
+        """``records``: checks the authentication codes of accepted keys."""
         self._client = client
         self._records = records
         self._begin = client.redis.register_script(_BEGIN)
 
     def begin(self, minion: str, pem: str, now_ms: int) -> SignInFacts:
-        """Record that a minion signs in with the public key ``pem`` (in the form of ``keys.clean_pem``); return its stored data.
+        """Return the stored data of a minion that signs in with the public key ``pem`` (as ``keys.clean_pem`` writes
+        it).
 
-        ``now_ms``: milliseconds since 1970.
+        If that key is accepted, the minion is recorded as present at ``now_ms`` (milliseconds since 1970).
         """
         names = [keys.EPOCHS, keys.SEEN, keys.waiting_of(minion), keys.SIGNERS, keys.STOCK_SIGN_INS]
         names += [keys.ACCEPTANCES, keys.KEY_CODES, *map(keys.minion_keys, STATES)]
@@ -102,10 +103,11 @@ class SignIns:
         )
 
     def of_stock(self) -> dict[str, int]:
-        """Return {stock minion id: time of its last sign-in} of the last minute, milliseconds of Redis' clock as in
-        stream ids.
+        """Return {stock minion id: time of its last sign-in} of the last minute, in milliseconds since 1970 by
+        Redis' clock.
 
-        Empty if the key in Redis is malformed, which is reported as a fault. Raises StoreUnavailable.
+        {} if the key in Redis is malformed; this is reported to ``Faults``, which logs it. Raises
+        StoreUnavailable.
         """
         try:
             found = self._client.call("zrange", keys.STOCK_SIGN_INS, 0, -1, withscores=True)

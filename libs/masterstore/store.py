@@ -69,11 +69,12 @@ class Store:
         durability: Durability = Durability(),  # noqa: B008 - it is frozen
         records: Records = Records(),  # noqa: B008 - it never changes
     ) -> Store:
-        """Return a store for a URL, see ``masterstore.address``. ``timeout``: seconds for connecting and for each
-        answer.
+        """Return a Store for a Redis URL (``masterstore.address``); nothing is sent yet. Raises StoreError for a
+        malformed URL.
 
-        ``durability``: what must confirm publications and returns before they are acknowledged. ``records``:
-        makes and checks the codes of the records that the master acts on.
+        ``timeout``: seconds for connecting and for each answer. ``client_name``: name that Redis shows for the
+        connection. ``durability``: replicas and disks that must confirm publications and returns. ``records``:
+        makes and checks the authentication codes of the records that the master acts on.
         """
         return cls(Client(url, timeout=timeout, client_name=client_name), durability, records)
 
@@ -82,8 +83,9 @@ class Store:
         self._client.call("ping")
 
     def trouble(self) -> str | None:
-        """Return why a role cannot start: Redis does not answer, or cannot give the required durability; None if it can
-        start.
+        """Return the reason why a role cannot start, None if it can.
+
+        Reasons: Redis does not answer, or this Redis server can never give the required durability.
         """
         try:
             self.ping()
@@ -92,10 +94,9 @@ class Store:
             return str(error)
 
     def unready(self) -> str | None:
-        """Return why a role is not ready: Redis does not answer, refuses writes (full, or a replica), or lacks the
-        durability.
+        """Return the reason why a role is not ready, None if it is. Readiness probes call this.
 
-        None if the role is ready. Readiness probes call this.
+        Reasons: those of ``trouble``, and a Redis that refuses writes (its memory is full, or it is a replica).
         """
         if why := self.trouble():
             return why

@@ -25,10 +25,11 @@ class _Texts(Generic[Made]):
         self._size = 0
 
     def get(self, key: Hashable, text: str, make: Callable[[], Made]) -> Made:
-        """Return the cached object of ``key``. If there is none, make the object with ``make`` and cache it.
+        """Return the cached object of ``key``. If there is none, make the object with ``make``, cache it and return
+        it.
 
-        ``text`` is the text that the object is made from; its length counts for the bound. Exceptions of ``make`` are
-        passed on.
+        ``text`` is the text that the object is made from; its length counts for the cache's bound. Exceptions of
+        ``make`` are passed on, and nothing is cached.
         """
         known = self._made.get(key)
         if known is not None:

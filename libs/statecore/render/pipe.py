@@ -34,7 +34,7 @@ _PAIRS: Mapping[str, str] = {
 
 
 class PipeStep(NamedTuple):
-    """One renderer of a render pipe (``jinja|yaml``), and the arguments after the renderer's name."""
+    """One renderer of a render pipe (``jinja|yaml``): its name, and the text of arguments after the name."""
 
     name: str
     arguments: str
@@ -89,7 +89,9 @@ class Pipes:
         self._origins: dict[tuple[str, str], list[int]] = {}
 
     def binary(self, data: bytes) -> bool:
-        """Return whether the first renderer of a file reads bytes (such as msgpack), so that the file need not be text."""
+        """Return whether the renderer that a file's first line names reads bytes (such as msgpack), so that the file
+        need not be text.
+        """
         first = data.partition(b"\n")[0].decode("ascii", "replace")
         return steps(first, self._default)[0].name in BINARY
 
@@ -102,8 +104,9 @@ class Pipes:
     ) -> object:
         """Return the data that the renderers make of an SLS file; {} if they make nothing.
 
-        ``default`` replaces the default pipe ("jinja|yaml"), ``jinja_options`` the Jinja options of SLS files. Raise
-        SlsError with Salt's message, the line and an excerpt of the file.
+        ``names`` maps the template's own variables to their values. ``default`` replaces the option ``renderer``
+        (default ``jinja|yaml``), ``jinja_options`` the Jinja options of SLS files. Raise SlsError with Salt's
+        message, the line and an excerpt of the file.
         """
         data: object = source.text
         context = RenderContext(

@@ -28,7 +28,9 @@ TargetMatcher = Callable[[str, str, str], bool]
 
 
 class Malformed(NamedTuple):
-    """One error in the form of a top file: Salt's error message, and the path of keys to the error."""
+    """One error in the form of a top file: Salt's error message, and the keys that lead from the top of the file
+    to the error.
+    """
 
     message: str
     #: Keys from the top of the file down to the error.
@@ -37,7 +39,9 @@ class Malformed(NamedTuple):
 
 @dataclass(slots=True)
 class Chosen:
-    """The SLS references that the top files assign to one minion."""
+    """The SLS references that the top files assign to one minion, by saltenv, and those of them that may be
+    missing without an error.
+    """
 
     #: Saltenv -> SLS references, in order.
     refs: dict[str, list[str]] = field(default_factory=dict)
@@ -114,7 +118,9 @@ STRATEGIES: Mapping[str, Callable[[Tops, str], Sections]] = {
 
 
 def verify(sections: Sections) -> list[Malformed]:
-    """List of the errors in the form of the merged top files; [] if the form is correct."""
+    """Return the errors in the form of the merged top files ({saltenv: {target: rows}}); [] if the form is
+    correct.
+    """
     return [fault for env, targets in sections.items() for fault in _of_section(env, targets)]
 
 
@@ -151,10 +157,13 @@ def _of_row(env: object, row: object) -> str:
 
 
 def choose(sections: Sections, matcher: TargetMatcher, envs: Sequence[str], *, ordered: bool) -> Chosen:
-    """Return the SLS references of all targets in the top files that match the minion.
+    """Return the Chosen of a minion: the SLS references of all targets in the merged top files that match the
+    minion.
 
-    ``envs`` are the saltenvs that a row ``saltenv: reference`` may name. With ``ordered`` (pillar), targets are sorted
-    by their option ``order``, and repeated references of a saltenv are removed.
+    ``sections`` is {saltenv: {target: rows}}. ``matcher`` returns whether a target matches the minion.
+    ``envs``: the saltenvs from which a row of the form {saltenv: SLS reference} may take a reference.
+    ``ordered`` (pillar): sort the targets by their option ``order``, and remove repeated references of a
+    saltenv.
     """
     chosen = Chosen()
     for env, targets in sections.items():

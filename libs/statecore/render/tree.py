@@ -96,9 +96,11 @@ class SlsTree:
         return self.chosen(strategy, str(self._opts.get("saltenv") or "")).refs
 
     def chosen(self, strategy: str, only: str = "") -> Chosen:
-        """Return the SLS references that the top files, merged by ``strategy``, assign to this minion.
+        """Return the Chosen of this minion: its SLS references by saltenv, from the top files merged by
+        ``strategy``.
 
-        ``only`` limits them to one saltenv. Raise SlsError with all errors of the top files.
+        ``strategy``: merge, same, merge_all or replace. ``only`` limits the result to one saltenv. Raise SlsError
+        with all errors of the top files.
         """
         found = choose(
             self.sections(strategy, only), self.matches_minion, self.files.envs(), ordered=strategy == "replace"
@@ -106,10 +108,11 @@ class SlsTree:
         return Chosen({env: refs for env, refs in found.refs.items() if refs}, found.optional)
 
     def sections(self, strategy: str, only: str = "") -> Sections:
-        """Map of saltenv to target to list of SLS references, from the top files merged by ``strategy``, for all
-        minions.
+        """Return {saltenv: {target: list of SLS references and options}}, from the top files merged by ``strategy``,
+        for all minions.
 
-        ``only`` limits them to one saltenv. Raise SlsError with all errors of the top files.
+        ``strategy``: merge, same, merge_all or replace. ``only`` limits the result to one saltenv. Raise SlsError
+        with all errors of the top files.
         """
         # state_top_saltenv does not apply to pillar, which has its own top files.
         speaks = only or (strategy != "replace" and self._opts.get("state_top_saltenv"))
@@ -163,7 +166,9 @@ class SlsTree:
         return top
 
     def _in_top(self, keys: tuple[str, ...]) -> Mark | None:
-        """Return the position of a path of keys in the top files; None if no top file has it."""
+        """Return the position (file and line) in the top files to which these nested keys lead; None if no top file
+        has them.
+        """
         marks = [self.locate("top", env, *keys) for sls, env in self._sources if sls == "top"]
         return next((mark for mark in marks if mark is not None and mark.line), None)
 
@@ -304,10 +309,11 @@ class SlsTree:
         self._pipes.columns = True
 
     def locate(self, sls: str, saltenv: str, *keys: str) -> Mark | None:
-        """Return the position of a path of keys (ID, state declaration, argument) in the file of an SLS; of its longest
-        part that is found.
+        """Return the file, line and column to which nested keys (ID, state declaration, argument) lead in the file
+        of an SLS.
 
-        The position has the file only if no key is found. None if the SLS was never read.
+        If the file lacks the last keys, the position of the last key that is there is returned; without any, only
+        the file. None if the SLS was never read.
         """
         source = self._sources.get((sls, saltenv))
         if source is None:

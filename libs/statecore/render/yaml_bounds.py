@@ -27,9 +27,10 @@ class YamlFault(DataFault):
 
 
 def guard(text: str) -> None:
-    """Raise YamlFault if a YAML text has too many nested levels or values repeated by aliases.
+    """Raise YamlFault if a YAML text has more than 200 nested levels or more than 100 000 values repeated by
+    aliases.
 
-    Most texts cost one search; only suspicious texts are parsed for this.
+    Most texts cost one search; only texts that may exceed a bound are parsed for this.
     """
     if ("&" in text and "*" in text) or text.count("[") + text.count("{") > _MAX_DEPTH or _DEEP.search(text):
         _bounded(text)

@@ -32,10 +32,12 @@ class NotPlain(Exception):
 
 
 def build(loader: SafeLoader, scalar: Mapping[str, Callable[[str], object]], resolvers: Resolvers) -> object:
-    """Return the data of the YAML document of a new loader.
+    """Return the data of the YAML document that ``loader`` reads; nothing may have been read from the loader
+    before.
 
-    ``scalar`` maps a YAML tag to the function that makes a value from text. Raise NotPlain for a document with anchors,
-    tags or merge keys, and NotPlain or yaml.YAMLError for a faulty one.
+    ``scalar`` maps a YAML tag to the function that makes a value from text. ``resolvers`` maps the first
+    character of a text without a tag to its possible (tag, pattern) pairs. Raise NotPlain for a document with
+    anchors, tags or merge keys, and NotPlain or yaml.YAMLError for a faulty one.
     """
     # Any: an event's class is compared by identity, for speed. Mypy cannot narrow a type by that.
     following: Callable[[], Any] = loader.get_event

@@ -52,8 +52,8 @@ class YamlLoader(BASE):
         return mapping
 
     def resolve(self, kind: type[Node], value: str, implicit: tuple[bool, bool]) -> str:
-        """Return the tag (type) of a YAML node without a written tag, as PyYAML does. PyYAML's tags by path are not
-        supported.
+        """Return the tag (type) of a YAML node that has no written tag, by its kind and, for a scalar, by the form
+        of its text.
         """
         if kind is not ScalarNode:
             return _MAP if kind is MappingNode else _SEQ

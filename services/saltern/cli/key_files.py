@@ -270,16 +270,20 @@ _MAX_BYTES = 64 * 1024
 
 @dataclass
 class Held:
-    """The content of a ``pki_dir``: its minion keys, and the other files with the reason why they are no keys.
+    """The content of a master's ``pki_dir``: its minion keys, and the files that are no valid key.
 
-    ``keys`` is {key state: {minion id: PEM}}, ``passed`` is {file: reason}.
+    ``keys`` is {directory such as ``minions_pre``: {minion id: PEM}}. ``passed`` is {path of a file that is
+    no key: reason}.
     """
 
     keys: dict[str, dict[str, str]] = field(default_factory=dict)
     passed: dict[str, str] = field(default_factory=dict)
 
     def count(self) -> int:
-        """Return the number of minion keys."""
+        """Return how many minion keys the ``pki_dir`` contains, in all of its directories together.
+
+        Only valid keys count (``keys``), not the files in ``passed``.
+        """
         return sum(map(len, self.keys.values()))
 
 

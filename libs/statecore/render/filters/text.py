@@ -357,8 +357,9 @@ def to_bytes(text: object, encoding: str = "utf-8", errors: str = "strict") -> b
 
 
 def undefined_in(value: object, seen: set[int]) -> list[jinja2.Undefined]:
-    """Return Jinja's undefined values inside nested maps and lists. ``seen`` are the ids of containers that are already
-    searched.
+    """Return the list of Jinja's undefined values inside nested maps and lists; [] if there are none.
+
+    ``seen``: ids of the containers that are already searched; new ones are added.
     """
     if isinstance(value, jinja2.StrictUndefined):
         return [value]
@@ -370,7 +371,11 @@ def undefined_in(value: object, seen: set[int]) -> list[jinja2.Undefined]:
 
 
 def strict(function: Callable[..., object]) -> Callable[..., object]:
-    """Return the Jinja filter wrapped so that it returns an undefined value for data that contains an undefined value."""
+    """Return the Jinja filter with a check of its first argument.
+
+    If that argument is or contains an undefined value, the filter is not called, and an undefined value with
+    the same message is returned.
+    """
 
     @functools.wraps(function)
     def filtered(value: object, *args: object, **kwargs: object) -> object:

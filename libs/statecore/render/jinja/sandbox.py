@@ -41,7 +41,7 @@ _LARGEST = 100_000_000
 
 
 class TimeLimit(Exception):
-    """A Jinja template took longer than its time limit."""
+    """Raised in a Jinja template that used more CPU time than the option ``jinja_time_limit`` allows."""
 
 
 @dataclass(slots=True)
@@ -56,7 +56,11 @@ class Rendering:
 
 
 class _CountingCode(CodeGenerator):
-    """Jinja's code generator, changed so that loops count their iterations, for the time limit."""
+    """Jinja's code generator, changed so that the compiled template counts each loop iteration.
+
+    The deadline of a rendering is checked after every 100 iterations and calls, so that an endless loop is
+    stopped.
+    """
 
     def writeline(self, x: str, node: nodes.Node | None = None, extra: int = 0) -> None:
         super().writeline(x, node, extra)
@@ -111,10 +115,11 @@ class TreeEnvironment(SandboxedEnvironment):
         options: Mapping[str, object],
         memory: RenderMemory | None = None,
     ) -> None:
-        """Prepare the environment of one saltenv.
+        """Prepare the environment for the templates of the saltenv ``saltenv``, which are read from ``files``.
 
-        ``names`` maps the variables of every template to their values. ``options`` are Jinja's own options, and
-        ``undefined``.
+        ``names`` maps the variables of every template to their values. ``options`` are arguments of
+        jinja2.Environment, such as ``trim_blocks`` or ``undefined``. ``memory``: cache of compiled templates;
+        None: a new one.
         """
         super().__init__(
             loader=TreeLoader(files, saltenv),
@@ -142,18 +147,26 @@ class TreeEnvironment(SandboxedEnvironment):
         return repeat(True, _ITERATIONS)
 
     def restart_counter(self) -> None:
-        """Start a new iterator that counts loop iterations and calls. An iterator that raised an exception cannot be
-        used again.
+        """Start a new iterator that counts loop iterations and calls, and checks the rendering's deadline after
+        every 100 of them.
+
+        It is needed after TimeLimit, because an iterator that raised an exception cannot be used again.
         """
         self.iterations = chain.from_iterable(map(self._check_clock, repeat(None)))
 
     def counted(self, values: Iterable[object]) -> Iterator[object]:
-        """Yield the values of a template's loop; each value counts as an iteration for the time limit."""
+        """Yield ``values`` unchanged and count each one, also those that the loop's ``if`` then filters out.
+
+        After every 100 counted iterations and calls, the CPU time of the thread is compared with the rendering's
+        deadline. Raise TimeLimit if the deadline has passed; the rendering then ends.
+        """
         return compress(values, self.iterations)
 
     def call_binop(self, context: Context, operator: str, left: object, right: object) -> object:
-        """Return the product or power of two values in a template. Raise TemplateRuntimeError if the result would be
-        too large.
+        """Return the result of ``*`` or ``**`` in a template, such as ``left * right``.
+
+        Raise TemplateRuntimeError, before Python computes it, if the result would have more than 100 million
+        characters, items or bits.
         """
         if operator == "*":
             sizes = [(len(a), b) for a, b in ((left, right), (right, left)) if hasattr(a, "__len__")]
@@ -165,7 +178,12 @@ class TreeEnvironment(SandboxedEnvironment):
         return super().call_binop(context, operator, left, right)
 
     def template(self, text: str, name: str | None, file: str | None, names: Mapping[str, object]) -> jinja2.Template:
-        """Return the Jinja template of a text, with the variables ``names``. Each text is compiled once."""
+        """Return the Jinja template of the text ``text``. Each text is compiled once in this process.
+
+        ``name`` is the template's path in the state tree, ``file`` its path on disk, for error messages.
+        ``names`` maps the template's own variables to their values. Raise jinja2.TemplateSyntaxError for a
+        malformed text.
+        """
         code = self.memory.code((self._own, name, file, text), text, lambda: self.compile(text, name, file))
         return self.template_class.from_code(self, code, self.make_globals({**names}), None)
 
@@ -195,8 +213,10 @@ class TreeEnvironment(SandboxedEnvironment):
         return loaded
 
     def is_safe_callable(self, obj: object) -> bool:
-        """Return whether the sandbox allows a template to call the object. Jinja asks this at each call, so calls are
-        counted here.
+        """Return whether the sandbox allows a template to call the object.
+
+        Jinja asks this before each call, so each call is counted here. Raise TimeLimit if the rendering's
+        deadline has passed.
         """
         next(self.iterations)
         return not (getattr(obj, "unsafe_callable", False) or getattr(obj, "alters_data", False))

@@ -43,7 +43,7 @@ class SerializerExtension(Extension):
         return self._import(parser, kind) if verb == "import" else self._load(parser, kind)
 
     def _import(self, parser: Parser, kind: str) -> list[nodes.Node]:
-        """Return the syntax tree of a statement such as ``import_yaml``.
+        """Return the syntax tree of a statement such as ``import_yaml``. ``kind``: yaml, json or text.
 
         The imported file is rendered as a template first; with ``with context`` it sees the importing template's
         variables.

@@ -57,7 +57,9 @@ class _Decryption:
         self._known: dict[bytes, bytes] = {}
 
     def value(self, value: object) -> object:
-        """Return nested data with all OpenPGP messages in it decrypted."""
+        """Return a copy of nested maps and lists with every OpenPGP message in their texts replaced by its decrypted
+        text.
+        """
         if isinstance(value, str):
             return self._text(value) if _BEGIN in value else value
         if isinstance(value, Mapping):

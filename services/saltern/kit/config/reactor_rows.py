@@ -28,9 +28,9 @@ Rows: TypeAlias = list[dict[str, str | list[str]]]
 
 
 def rows_of(option: object) -> Rows:
-    """Return the rows (tag glob, reaction files) of the option ``reactor``: a list, or the path of a YAML file with a list.
+    """Return the rows of the option ``reactor``, each as {tag glob: one reaction file or a list of them}.
 
-    Raises ConfigError.
+    ``option`` is such a list, or the path of a YAML file that contains one. Raises ConfigError.
     """
     where = "reactor"
     if isinstance(option, str):

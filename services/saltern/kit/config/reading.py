@@ -194,9 +194,11 @@ def _with_table(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_settings(values: dict[str, Any]) -> dict[str, Any]:
-    """Return the option values with all names that contain a dot moved into ``module_settings``; only modules can check these.
+    """Return the option values with all options whose name contains a dot moved into the map
+    ``module_settings``.
 
-    The option ``return`` gets another name, because Python allows no field of that name.
+    Such options belong to modules, and only the modules can check them. The option ``return`` becomes
+    ``return_``, because Python allows no field of that name.
     """
     dotted = {name: value for name, value in values.items() if "." in str(name).strip(".")}
     rest = {("return_" if name == "return" else name): value for name, value in values.items() if name not in dotted}

@@ -23,7 +23,7 @@ _SETTINGS = ("worker_count", "commands")
 
 @dataclass(frozen=True)
 class Pools:
-    """The worker pools of a master: the share of the workers of each pool, and the commands that each pool takes."""
+    """The worker pools of a master: the number of workers of each pool, and the commands that each pool takes."""
 
     #: Pool -> number of its workers (option ``worker_count``), in the order of the configuration.
     workers: Mapping[str, int]

@@ -53,7 +53,9 @@ class Window:
         return admitted
 
     def leave(self, minion: str) -> None:
-        """Record that a minion of the batch has returned."""
+        """Record that a minion of the batch has returned or was silent: it no longer counts as working, and another
+        may start.
+        """
         self._working.discard(minion)
 
     def close(self) -> None:
@@ -74,7 +76,9 @@ class _Pings:
 
 
 class _Steps:
-    """Receives the returns of a batch, and publishes the job to the next minions when others have returned."""
+    """Receives the returns of a batch. When a minion has returned or was silent, it publishes the job to the
+    next minions.
+    """
 
     def __init__(
         self,
@@ -132,11 +136,15 @@ def run_batch(
     expect: Callable[[int], None] | None = None,
     tell_steps: bool = True,
 ) -> bool:
-    """Run ``call`` (target, target type, function, arguments) in steps of ``size`` minions; return False if no minion matched.
+    """Run a job on at most ``size`` minions of the target at a time; return False if the target matched no
+    minion.
 
-    ``wait`` is the pause in seconds after a minion's return before the next minion starts. ``expect`` is called with the number of
-    minions that get the job. ``say`` gets a line for each step with ``tell_steps``, else only lines about minions that do not
-    answer.
+    ``call``: (target, target type, function, arguments). ``size``: a number or a percentage of the minions
+    that answer a ping. ``publish`` publishes a job, ``follow`` makes ``watch`` pass the job's returns to a
+    receiver, ``shown`` receives the returns of the batch. ``failhard``: start no further minions after a
+    failure. ``wait``: seconds between a minion's return and the start of the next one. ``expect`` is called
+    with the number of minions that get the job. ``say`` gets a line of text for each minion that does not
+    answer the ping, and with ``tell_steps`` for each step.
     """
     tgt, tgt_type, fun, arg = call
     ping = publish(tgt, tgt_type, "test.ping", [])

@@ -33,11 +33,13 @@ def runner_results(
     timeout: float = 0,
     on_event: Callable[[str, Mapping[str, object]], None] | None = None,
 ) -> dict[str, Mapping[str, object]]:
-    """Return the map of JID to the result of its runner. ``jobs`` are the master's answers to the command ``runner``.
+    """Wait for runners to end; return {JID: result}, where a result is the map with ``return``, ``success`` and
+    more.
 
-    ``heard``: whether the bus has confirmed a subscription to ``salt/run/``. ``on_event``: called with (end of the tag, data) for
-    each event that a runner fires itself (``__jid_event__``). Raises NotYet after ``timeout`` seconds (0 waits without end),
-    and the errors of ControlClient.
+    ``jobs``: the master's answers to the command ``runner``. ``heard``: the bus has confirmed a subscription
+    to ``salt/run/``; if False, the job cache is read more often. ``on_event``: called with (end of the tag,
+    data) for each event that a runner fires itself (``__jid_event__``). Raises NotYet after ``timeout``
+    seconds (0: no limit), and the errors of ControlClient.
     """
     tags = {f"{job['tag']}/ret": str(job["jid"]) for job in jobs}
     found: dict[str, Mapping[str, object]] = {}

@@ -28,8 +28,10 @@ class _Capable:
 def draw(
     tgt: object, tgt_type: str, fun: str, count: int, publish: Publish, watch: JobWatch, follow: Follow
 ) -> list[str]:
-    """Return the ids of at most ``count`` random minions of the target that answer and have the function ``fun``, sorted.
+    """Return the sorted ids of at most ``count`` random minions of the target that answer and have the function
+    ``fun``.
 
+    It publishes ``sys.list_functions`` by ``publish``, and collects the returns by ``follow`` and ``watch``.
     The list is empty if no minion has the function.
     """
     job = publish(tgt, tgt_type, "sys.list_functions", [fun.partition(".")[0]])

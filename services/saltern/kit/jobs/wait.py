@@ -77,7 +77,11 @@ Instruction: TypeAlias = Show | Silent | AskReturns | AskProbe | FindJob | Finis
 
 
 class JobWait:
-    """The wait for the returns of one job. All times are seconds of one monotonic clock."""
+    """Decides what to do while a command waits for the returns of one job. It does no I/O.
+
+    Its methods return instructions (Show, Silent, AskReturns, AskProbe, FindJob, Finish), which the caller
+    carries out in order. All times are seconds of one monotonic clock.
+    """
 
     def __init__(
         self,
@@ -89,9 +93,11 @@ class JobWait:
         gather_timeout: float,
         now: float,
     ) -> None:
-        """Start to wait for the returns of ``minions``.
+        """Start to wait for the returns of ``minions`` at the time ``now``.
 
-        ``missing`` are minions that the target names and that have no accepted key. ``timeout`` and ``gather_timeout`` are seconds.
+        ``missing``: ids that the target names and that have no accepted key; they are reported as silent at the
+        end. ``timeout``: seconds until silent minions are asked whether they run the job. ``gather_timeout``:
+        seconds that they have to answer this.
         """
         self.jid = jid
         self._timeout = timeout
@@ -111,9 +117,10 @@ class JobWait:
         return self._patience.keys() - self._returned
 
     def event(self, tag: str, data: Mapping[str, object], now: float) -> list[Instruction]:
-        """Take an event of the bus. Return what the caller must do now, as Show, Silent, AskReturns, AskProbe, FindJob or Finish.
+        """Take an event of the bus; return the instructions (Show, AskReturns, Silent, Finish) that the caller must
+        carry out now.
 
-        The list is empty for an event of another job.
+        The list is empty for an event that is no return of this job.
         """
         job, _, minion = tag.removeprefix("salt/job/").partition("/ret/")
         if self._finished or not (job and minion) or "return" not in data:
@@ -126,9 +133,10 @@ class JobWait:
         return []
 
     def returns(self, found: Mapping[str, Mapping[str, object]], now: float) -> list[Instruction]:
-        """Take ``found``, the returns in the job cache by minion id, and return the instructions (Show, FindJob, Finish ...).
+        """Take ``found``, {minion id: return} from the job cache, and return the instructions (Show, FindJob,
+        AskProbe, Silent, Finish).
 
-        At a deadline ``found`` also decides the next state of the wait.
+        After ``deadline`` the call also decides whether to ask the silent minions, to wait longer, or to finish.
         """
         if self._finished:
             return []
@@ -141,7 +149,11 @@ class JobWait:
         return [*shown, *self._go_on(now)]
 
     def probe_returns(self, found: Mapping[str, Mapping[str, object]], now: float) -> list[Instruction]:
-        """Take the returns of the find_job probe (minion id: return) and return the instructions (FindJob, AskReturns ...)."""
+        """Take the returns of the find_job probe ({minion id: return}) and return the next instructions.
+
+        If a minion still runs the job, its waiting time is extended and FindJob is returned for a new probe;
+        otherwise Silent and Finish when no minion has time left.
+        """
         for minion, answer in found.items():
             self._answered(minion, answer, now)
         return self._go_on(now)
@@ -166,7 +178,11 @@ class JobWait:
         self._probe = jid or ""
 
     def tick(self, now: float) -> list[Instruction]:
-        """Return the instructions (AskReturns, Finish ...) to carry out at the time ``now``; an empty list before ``deadline``."""
+        """Return the instructions at the time ``now``: none before ``deadline``, then AskReturns, or Finish if all
+        minions have returned.
+
+        Before Finish there is a Silent for each minion that did not return.
+        """
         if self._finished or now < self.deadline:
             return []
         if not self.pending:

@@ -36,13 +36,16 @@ class Pace:
         self.at = now + self._pause
 
     def heard(self, now: float) -> None:
-        """Postpone the next read of the job cache, because the bus delivered an event. The length of the pause stays the same."""
+        """Set the next read of the job cache to one pause after ``now``, because the bus has just delivered an event
+        of the job.
+        """
         self.at = now + self._pause
 
     def looked(self, now: float, *, found: bool) -> None:
-        """Record a read of the job cache at the time ``now``.
+        """Record that the job cache was read at ``now``, and set the time of the next read.
 
-        ``found`` says that the read found a return that the bus had not delivered; the next pause is then short.
+        ``found``: the read found a return that the bus had not delivered; the next pause is then the shortest
+        one, otherwise longer.
         """
         self._pause = self._pauses.first if found else min(self._pause * _GROWTH, self._pauses.longest)
         self.at = now + self._pause
@@ -68,7 +71,9 @@ class Returns(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Followed:
-    """The data that JobWatch keeps for one published job: its wait, the receiver of its returns, and the pace of its reads."""
+    """One published job in a JobWatch: its JobWait, the object that receives its returns, and the Pace of
+    reading the job cache.
+    """
 
     wait: JobWait
     returns: Returns
@@ -76,14 +81,17 @@ class _Followed:
 
 
 class JobWatch:
-    """Follows any number of published jobs until each has ended; a batch follows one job for each step."""
+    """Waits for the returns of any number of published jobs until each job has ended; a batch publishes several
+    jobs.
+    """
 
     def __init__(
         self, control: ControlClient, bus: EventSubscriber, clock: Callable[[], float], user: str, *, heard: bool
     ) -> None:
         """Create a watch without jobs.
 
-        ``heard`` says that the bus has confirmed the subscription; without it the job cache is read more often.
+        ``heard``: the bus has confirmed the subscription to job events; if False, the job cache is read more
+        often. ``user``: user in whose name find_job probes are published. ``clock`` returns monotonic seconds.
         """
         self._control = control
         self._bus = bus
@@ -104,7 +112,11 @@ class JobWatch:
         }
 
     def follow(self, job: PublishAnswer, returns: Returns, *, timeout: float, gather_timeout: float) -> None:
-        """Start to follow a job. ``job`` is the master's answer to ``publish``; both timeouts are in seconds."""
+        """Add a job to the watch; ``run`` passes its returns and silent minions to ``returns``.
+
+        ``job`` is the master's answer to ``publish``. ``timeout``: seconds until silent minions are asked whether
+        they still run the job. ``gather_timeout``: seconds that they have to answer this.
+        """
         wait = JobWait(
             job["jid"] or "",
             job["minions"],

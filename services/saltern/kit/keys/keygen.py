@@ -124,9 +124,11 @@ def make_keys(
     directory: Path, *, keysize: int = 2048, owner: tuple[int, int] | None = None, operators: Sequence[str] = ()
 ) -> list[Path]:
     """Make the missing key files of all roles below ``directory`` and return the paths of the new files.
+    Existing files are kept.
 
-    ``operators`` are names of people who get a key of their own. ``keysize`` is the bits of the master's RSA key. Raises
-    OSError, and ConfigError for a malformed key file.
+    ``operators``: names of people who get a key of their own. ``keysize``: bits of the master's RSA key.
+    ``owner``: (uid, gid) that all files get; None: no change. Raises OSError, and ConfigError for a malformed
+    key file.
     """
     files = _Files()
     publics = _curve_keys(directory, files)
@@ -224,9 +226,11 @@ def _operator(text: str) -> str:
 
 
 def _held(directory: Path, name: str) -> Path | None:
-    """Return the path of a key file that another role's directory already has; None if no directory has it.
+    """Return the path of a file of the master's keys in the first role's directory that has it; None if no
+    directory has it.
 
-    A role's lost directory is filled again with the same keys.
+    It is copied into directories that lack it. Raise ConfigError if two directories have different files of
+    this name.
     """
     held = [path for role in _SPEAK_TO_MINIONS if (path := directory / role / name).exists()]
     if len({path.read_bytes() for path in held}) > 1:

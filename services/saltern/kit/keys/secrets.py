@@ -56,14 +56,17 @@ def secret_name(role: str) -> str:
 
 
 def of_directory(directory: Path) -> dict[str, Data]:
-    """Return the map of Secret name to content, read from a directory that ``saltern keygen --out`` wrote. Raises OSError."""
+    """Return {Secret name: {file name: bytes}} for all roles, read from a directory that ``saltern keygen
+    --out`` wrote. Raises OSError.
+    """
     return {secret_name(role): dict(_files(directory / role)) for role in NAMES}
 
 
 def of_redis(host: str, port: int = 6379) -> Data:
-    """Return the content of a Secret with a new password for Redis: the URL for the roles, and Redis's file of users.
+    """Return the content of a Secret with a new random password for Redis, as {file name: bytes}.
 
-    Redis's user ``probe`` may only ping, so a health check needs no password.
+    ``url`` is the URL for the roles; ``users.acl`` is Redis's file of users. Redis's user ``probe`` may only
+    ping, so a health check needs no password.
     """
     password = secrets.token_hex(_PASSWORD_BYTES)
     return {"url": f"redis://:{password}@{host}:{port}/0".encode(), "users.acl": redis_users(password)}
@@ -76,7 +79,9 @@ def redis_users(password: str) -> bytes:
 
 
 def manifest(name: str, data: Data, namespace: str) -> Secret:
-    """Return the Kubernetes API's object for a Secret of this name and content."""
+    """Return a Kubernetes Secret with this name, namespace and content ({file name: bytes}), as the map that the
+    API takes.
+    """
     encoded = {key: base64.b64encode(value).decode("ascii") for key, value in sorted(data.items())}
     return {
         "apiVersion": "v1",
@@ -88,7 +93,9 @@ def manifest(name: str, data: Data, namespace: str) -> Secret:
 
 
 def lay_out(directory: Path, role: str, data: Data) -> None:
-    """Write the content of a role's Secret as the key files of ``directory/role``. Raises OSError."""
+    """Write the content of a role's Secret ({file name: bytes}) as key files into ``directory/role``. Raises
+    OSError.
+    """
     for key, value in data.items():
         nested = f"known/{key.removeprefix(FLAT_KNOWN)}" if key.startswith(FLAT_KNOWN) else key
         path = directory / role / nested

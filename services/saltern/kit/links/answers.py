@@ -96,7 +96,12 @@ class JobPage(TypedDict):
 
 
 class ImportAnswer(TypedDict):
-    """The value of the wheel function ``key.import``: which minion keys were stored, were the same, were kept, or were refused."""
+    """The value of the wheel function ``key.import``: the minion ids whose keys were stored, were there already,
+    or were not stored.
+
+    ``stored`` is {key list: minion ids}; ``same`` has the ids with an equal key; ``kept`` (another key stays)
+    and ``refused`` are {minion id: reason}.
+    """
 
     #: Key list -> minion ids.
     stored: dict[str, list[str]]

@@ -43,8 +43,11 @@ class CurveAuth:
     def __init__(
         self, context: zmq.Context[zmq.Socket[bytes]], keys: LinkKeys, has_rights: Callable[[str], bool] = bool
     ) -> None:
-        """``has_rights``: tells for the name of an operator's key, or of ``api``, whether the master's options give it any
-        right. Links whose messages themselves are secret admit no other of these keys.
+        """Read the public keys in ``keys`` and start to answer libzmq's questions about clients of sockets of
+        ``context``.
+
+        ``has_rights`` returns for the name of a key (an operator's, or ``api``) whether the master's options give
+        it any right. Links whose messages are secret refuse such keys without rights.
         """
         self._keys = keys
         self._has_rights = has_rights
@@ -85,7 +88,9 @@ class CurveAuth:
         self._admittance.stop()
 
     def _admitted(self, link: str, key: bytes) -> str:
-        """Return the text ``NAME KEY`` for messages of a client whose key may use the link; "" if it may not."""
+        """Return ``NAME KEY`` (text that libzmq attaches to each message) if the client's public key may use the
+        link; "" if it may not.
+        """
         # libzmq does not repeat a refused connection, so an unknown key is looked for in the directory at once.
         self._look(at_once=key not in self._users)
         user = self._users.get(key, "")
@@ -96,7 +101,9 @@ class CurveAuth:
         return user if not row.rights_needed or name in ROLES or self._has_rights(name) else ""
 
     def _look(self, *, at_once: bool = False) -> None:
-        """Read the key directory again where it changed: at most once in LOOK_SECONDS, or now with ``at_once``."""
+        """Read the key directory again if its files changed. It is examined at most once in LOOK_SECONDS, or now
+        with ``at_once``.
+        """
         now = time.monotonic()
         with self._lock:
             if self._keys.directory is None or (now < self._next_look and not at_once):
@@ -183,7 +190,12 @@ Admit = Callable[[str, bytes], str]
 
 
 def verdict(frames: Sequence[bytes], admit: Admit) -> list[bytes]:
-    """Return the frames that answer a ZAP request: version, id, status code, status text, admitted name, empty metadata."""
+    """Return the frames of the answer to a ZAP request: version, id, status code, status text, name, empty
+    metadata.
+
+    ``admit`` returns the name for (link, raw public key), or "" to refuse the client. Status: 200 admitted,
+    400 refused, 500 malformed.
+    """
     if len(frames) < 6 or frames[0] != _VERSION:
         return [_VERSION, frames[1] if len(frames) > 1 else b"", b"500", b"not a ZAP 1.0 request", b"", b""]
     _, request, domain, _, _, mechanism, *credentials = frames

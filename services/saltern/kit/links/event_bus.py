@@ -100,21 +100,31 @@ def unpack(frame: bytes) -> tuple[str, dict[str, object]] | None:
 
 
 class Keeper(Protocol):
-    """The interface that stores events in Redis for later readers (``masterstore.events``)."""
+    """The interface of an object that stores events in Redis, for readers that must not miss them
+    (``masterstore.events``).
+    """
 
     def wants(self, tag: str) -> bool:
         """Return whether a reader needs events with this tag in Redis. Raises the store's error if Redis does not answer."""
 
     def keep(self, tag: str, frame: bytes) -> None:
-        """Store the event's frame in Redis if a reader needs it. Raises the store's error if that fails."""
+        """Store the packed event ``frame`` in Redis if a reader needs its tag. Raises the store's error if that
+        fails.
+        """
 
     def try_keep(self, tag: str, frame: bytes) -> bool:
-        """Store the event's frame in Redis if a reader needs it; return False if that fails."""
+        """Store the packed event ``frame`` in Redis if a reader needs its tag. Return False if that fails, else
+        True.
+        """
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A packed event that is not sent yet. ``kept`` returns the bytes to store in Redis, ``send`` puts it on the bus."""
+    """A packed event that is not sent yet.
+
+    ``kept()`` returns the bytes to store in Redis, b"" if no reader needs the event. ``send()`` puts the
+    event on the bus and returns whether it was queued.
+    """
 
     #: The event where somebody wants to read it later: for whoever keeps it in one step with what it tells of. Else empty.
     #: Raises what the keeper raises.
@@ -155,9 +165,10 @@ class EventSender:
         return self._send(frame)
 
     def prepare(self, tag: str, data: Mapping[str, object]) -> Prepared:
-        """Pack an event without sending it, and return it as Prepared.
+        """Pack an event without sending it, and return it as a Prepared.
 
-        The caller stores ``kept()`` in the same step as the change that the event reports, then calls ``send()``.
+        The caller stores the bytes of its ``kept()`` in the same step as the change that the event reports, then
+        calls its ``send()``.
         """
         frame, keeper = pack(tag, data, max_bytes=self._max_bytes), self._keeper
 

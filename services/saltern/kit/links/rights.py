@@ -81,7 +81,10 @@ class Rights:
 
 @dataclass(frozen=True)
 class Decision:
-    """The result of ``decide``: for each call of a request, the targets on which it is allowed. An empty list: nowhere."""
+    """The result of ``decide``: for each call of a request the list of compound targets on which it is allowed.
+
+    ``*`` means every minion; an empty list means that the call is allowed nowhere.
+    """
 
     calls: Sequence[Call]
     targets: Sequence[Sequence[str]]
@@ -97,16 +100,18 @@ class Decision:
         return all(EVERYWHERE in targets for targets in self.targets)
 
     def refused_on(self, minions: frozenset[str], matching: Callable[[str], frozenset[str]]) -> list[str]:
-        """Return the names of the functions that the sender may not call on all of these minions, each once.
+        """Return the names of the functions that the sender may not call on all of ``minions``, each once.
 
-        As in Salt, one target must contain them all. ``matching``: returns the minions of a compound target.
+        As in Salt, one allowed target must match all of these minions. ``matching`` returns the ids that a
+        compound target matches.
         """
         return self._functions(lambda targets: not any(_is_in(minions, target, matching) for target in targets))
 
     def reach(self, matching: Callable[[str], frozenset[str]]) -> frozenset[str]:
-        """Return the ids of the minions on which all calls of the request are allowed. Call only if ``everywhere`` is False.
+        """Return the ids of the minions on which all calls of the request are allowed. Call only if ``everywhere``
+        is False.
 
-        ``matching``: returns the minions of a compound target.
+        ``matching`` returns the ids that a compound target matches.
         """
         joined = [
             frozenset().union(*(matching(target) for target in targets))
@@ -121,7 +126,10 @@ class Decision:
 
 
 def decide(rights: Rights, kind: Kind, calls: Sequence[Call]) -> Decision:
-    """Return on which targets the rights allow each call. A runner, a wheel function or a query has the target ``*``."""
+    """Return a Decision: the targets on which the sender's rights allow each call of a request of this kind.
+
+    A runner, a wheel function or a query that is allowed has the target ``*``.
+    """
     return Decision(calls, [list(dict.fromkeys(_targets(rights, kind, call))) for call in calls])
 
 
@@ -253,7 +261,9 @@ def _allows(rule: object, policy: str, call: Call) -> bool:
 
 
 def _fits(functions: object, call: Call) -> bool:
-    """Return whether a call is one of ``functions``: expressions, or ``{FUNCTION: arguments}``."""
+    """Return whether a rule's ``functions`` allow a call. One of them is an expression, or {FUNCTION: {"args":
+    [...], "kwargs": {...}}}.
+    """
     return any(_function_fits(condition, call) for condition in _listed(functions))
 
 
@@ -299,7 +309,9 @@ def _listed(value: object) -> list[object]:
 
 
 def barred_by_list(blacklist: Mapping[str, Sequence[str]], users: Sequence[str], functions: Sequence[str]) -> str:
-    """Return the first user or function that the blacklist matches; empty if it matches none."""
+    """Return the first of the users and functions that the option ``publisher_acl_blacklist`` matches; "" if it
+    matches none.
+    """
     for kind, names in (("users", users), ("modules", functions)):
         for name in names:
             if any(_is_meant(name, str(pattern)) for pattern in blacklist.get(kind) or ()):
@@ -324,10 +336,11 @@ _QUESTION = frozenset({"cmd", "fun", "arg", "tgt", "tgt_type", "user", "request_
 
 
 def question_of(fields: Mapping[str, object]) -> tuple[str, frozenset[str]] | None:
-    """Return (JID, minion ids) if a publish request is the bare question which of these minions still run a job.
+    """Return (JID, minion ids) if a publish request only asks which of these minions still run a job
+    (``saltutil.find_job``).
 
-    None for any other request: an operator who may not publish saltutil.find_job may ask this question about an own
-    job, but with no returner, executor or other option, and no minions that the job has not.
+    None for any other request, such as one with a returner or executor. Operators may ask this about their
+    own jobs without the right to publish saltutil.find_job.
     """
     arg, tgt = fields.get("arg"), fields.get("tgt")
     if fields.get("fun") != _FIND_JOB or fields.get("tgt_type") != "list":

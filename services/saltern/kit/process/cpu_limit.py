@@ -17,7 +17,9 @@ class CpuLimit(Exception):
 
 
 class _State:
-    """Whether a block with a limit runs now. A signal that arrives later is ignored."""
+    """State of ``cpu_limit`` in this process: whether the signal handler is installed, and whether a limited
+    block runs now.
+    """
 
     #: The signal's handler is installed, in this process or in the one that forked it.
     installed = False

@@ -51,7 +51,9 @@ class Health:
         return [f"{name}: {why}" for name, check in list(self._checks.items()) if (why := _result_of(check))]
 
     def serve(self, host: str, port: int) -> Callable[[], None]:
-        """Start to answer health probes on ``host:port`` and return a callable that stops it. Port 0 serves nothing."""
+        """Start to answer ``/healthz``, ``/readyz`` and ``/metrics`` on ``host:port``; return a function that stops
+        it. Port 0: do nothing.
+        """
         if not port:
             return _nothing
         server = _Server((host, port), _handler(self))

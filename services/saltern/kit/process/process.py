@@ -83,9 +83,10 @@ def open_probes(name: str, options: StateOptions, *, stall_after: float = 30.0) 
 
 
 def hold(health: Health, stop: Stop, log: logging.Logger, error: ConfigError, seconds: float) -> None:
-    """Report on ``/readyz`` for ``seconds`` why the process cannot start, then return; a signal ends the wait.
+    """Keep a process that cannot start alive for ``seconds``, so that ``/readyz`` gives the reason ``error``;
+    then return.
 
-    Nobody could ask a process that exits at once.
+    SIGTERM or SIGINT (``stop``) ends the wait. With 0 seconds it returns at once.
     """
     if seconds <= 0:
         return
@@ -98,9 +99,10 @@ def hold(health: Health, stop: Stop, log: logging.Logger, error: ConfigError, se
 
 
 def explain(name: str, file_name: str, config_dir: str | None, error: ConfigError) -> None:
-    """Report on ``/readyz`` that the process's options cannot be read (``error``).
+    """Report on ``/readyz`` and in the log that the process's options cannot be read, for ``config_error_pause``
+    seconds; then return.
 
-    The health port comes from ``fallback_options``.
+    ``error`` is the reason. The health port and the pause come from ``fallback_options``.
     """
     options = fallback_options(file_name, config_dir)
     configure(name, options.log_level, options.log_format)

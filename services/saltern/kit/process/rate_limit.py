@@ -23,7 +23,9 @@ class Rate(NamedTuple):
 
 
 class RateLimiter:
-    """Measures the units that each sender used, against one or more limits."""
+    """Measures how many units (such as requests and bytes) each sender used, against one Rate for each kind of
+    unit.
+    """
 
     def __init__(self, *rates: Rate, most_senders: int = MOST_SENDERS) -> None:
         self._rates = tuple(
@@ -38,7 +40,7 @@ class RateLimiter:
         return len(self._paid)
 
     def wait(self, sender: Hashable, now: float) -> float:
-        """Return the seconds until the sender may use more; 0 for at once."""
+        """Return the seconds until the sender is within all limits again; 0 if it is within them at ``now``."""
         paid = self._paid.get(sender)
         if paid is None:
             return 0.0
@@ -51,7 +53,9 @@ class RateLimiter:
         return longest
 
     def charge(self, sender: Hashable, now: float, *units: float) -> None:
-        """Record that the sender uses so many units of each limit."""
+        """Record at ``now`` that the sender used these ``units``, one number for each limit in the order of the
+        limits.
+        """
         if not self._rates:
             return
         paid = self._paid.get(sender)
@@ -66,7 +70,9 @@ class RateLimiter:
             paid[at] = (since if since > now else now) + units[at] * seconds
 
     def admit(self, sender: Hashable, now: float, *units: float) -> bool:
-        """Return whether the sender may use so many units now, and record them if so."""
+        """Return whether the sender is within all limits at ``now``. If so, record the ``units`` that it uses, one
+        number for each limit.
+        """
         if self.wait(sender, now) > 0:
             return False
         self.charge(sender, now, *units)

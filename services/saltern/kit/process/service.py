@@ -78,7 +78,10 @@ class Role:
 
 @contextlib.contextmanager
 def unusable(*kinds: type[Exception]) -> Iterator[None]:
-    """Turn exceptions of these kinds in the block into ConfigError, because the configuration causes them."""
+    """Raise ConfigError with the same message in place of an exception of these kinds in the ``with`` block.
+
+    It is for exceptions that a wrong configuration causes, so that the role reports them as such.
+    """
     try:
         yield
     except kinds as error:

@@ -76,7 +76,9 @@ Attribute = str | bool | int | float
 
 
 class Span:
-    """One measured piece of work in a trace (an OpenTelemetry span), or a placeholder if nothing is measured."""
+    """One measured piece of work in a trace (an OpenTelemetry span). With tracing off it is a placeholder that
+    measures nothing.
+    """
 
     def __init__(self, traceparent: str) -> None:
         #: ``traceparent`` for messages that continue the trace; empty if nothing is measured.
@@ -89,7 +91,11 @@ class Span:
         self.notes |= attributes
 
     def marked(self, load: Mapping[str, object]) -> dict[str, object]:
-        """Return a copy of the load with this span's ``traceparent`` as a field, so that the receiver continues the trace."""
+        """Return a copy of the load with this span's ``traceparent`` as a field; the receiver of the load then
+        continues the trace.
+
+        If nothing is measured, the copy is unchanged.
+        """
         return {**load, FIELD: self.traceparent} if self.traceparent else dict(load)
 
     def fail(self, why: str) -> None:

@@ -52,7 +52,11 @@ def mirrors(options: MasterOptions) -> list[Mirror]:
 
 
 def fetched(wanted: Iterable[Mirror]) -> list[Update]:
-    """Fetch each Git mirror and return one Update for each remote. Two remotes with one mirror get the same result."""
+    """Fetch each Git mirror from its remote; return one Update for each mirror, in order. A failure is in
+    ``error`` of its Update.
+
+    A mirror that occurs twice is fetched once.
+    """
     done: dict[Path, Update] = {}
     found = []
     for mirror in wanted:
@@ -94,9 +98,11 @@ def _below(directory: Path) -> list[Path]:
 
 
 def roots_changes(options: MasterOptions) -> dict[str, object]:
-    """Return the data of Salt's fileserver event: the files in ``file_roots`` that changed since the last call.
+    """Return the data of Salt's fileserver event: {"changed": bool, "backend": "roots", "files": {"changed",
+    "added", "removed": paths}}.
 
-    ``cachedir`` keeps the state of the last call. Raises OSError if ``cachedir`` cannot be written.
+    The files in ``file_roots`` are compared with the state of the last call, which ``cachedir`` keeps. Raises
+    OSError if ``cachedir`` cannot be written.
     """
     path = Path(options.cachedir) / "roots" / "mtime_map.json"
     before = _remembered(path)

@@ -27,7 +27,11 @@ _SLACK_MS = 60_000
 
 @dataclass
 class CatchUp:
-    """Decides when the next question for missed publications is due. Times are monotonic seconds."""
+    """Decides when the minion asks its master for the publications that it missed, such as those during an
+    interruption.
+
+    All times ``now`` are monotonic seconds.
+    """
 
     #: Seconds over which the questions of all minions are spread (option replay_delay).
     spread: float
@@ -44,14 +48,18 @@ class CatchUp:
     _again: float | None = None
 
     def may_have_missed(self, now: float) -> None:
-        """Record that the minion may have missed publications until ``now``, and plan a question to the master."""
+        """Record that the minion may have missed publications until ``now``; ``is_due`` is then True after a random
+        wait.
+        """
         if self._again is None:
             self._put_off(now)
         if self._due is None:
             self._due = now + _SETTLED + self.draw(0, self.spread)
 
     def is_due(self, now: float) -> bool:
-        """Return whether to ask the master for missed publications now. After True the question counts as sent."""
+        """Return whether the minion must ask the master for missed publications now. After True the caller must send
+        ``request``.
+        """
         if self._in_flight or not (_is_over(self._due, now) or _is_over(self._again, now)):
             return False
         self._due, self._in_flight = None, True
@@ -62,14 +70,18 @@ class CatchUp:
         self._again = now + self.every * self.draw(0.75, 1.0) if self.every else None
 
     def request(self) -> dict[str, object]:
-        """Return the load that asks the master for publications since ``after`` (milliseconds since 1970)."""
+        """Return the load to send to the master. It asks for the publications since ``after`` (milliseconds since
+        1970, master's clock).
+        """
         return {"cmd": COMMAND, "after": self._from or self.known_until}
 
     def take_answer(self, answer: object, now: float) -> list[dict[str, object]]:
-        """Return the valid job loads in the master's answer ``{"jobs": [...], "next": ms, "now": ms}``.
+        """Take the master's answer {"jobs": [...], "next": ms, "now": ms} and return the valid loads of jobs in it;
+        [] for no answer.
 
-        A ``next`` means that there are more, and the next question is due at once. After the last part ``known_until`` moves
-        forward; store it only after the jobs are in the journal.
+        With ``next`` there are more jobs, and ``is_due`` is True at once. After the last part ``known_until``,
+        the time until which all publications are known, is set anew; store it only after the jobs are in the
+        journal.
         """
         self._in_flight = False
         asked_from, self._from = self._from or self.known_until, 0

@@ -33,7 +33,9 @@ _FOR_REFUSALS = 1024 * 1024
 
 
 class JobTracker:
-    """Accepts published jobs for the zygote, and gives a failed return to each job that cannot end normally."""
+    """Makes the zygote's requests for published jobs, and spools a failed return for each job that is refused,
+    expired or killed.
+    """
 
     def __init__(self, options: MinionOptions, journal: Journal, spool: Spool) -> None:
         self._options = options
@@ -52,9 +54,9 @@ class JobTracker:
         return jid in self._journal
 
     def take(self, job: Mapping[str, object]) -> ZygoteRequest | None:
-        """Return the request that makes the zygote run this published job.
+        """Enter a published job into the journal and return the request that makes the zygote run it.
 
-        Return None if the job is refused because the spool is full; a failed return is spooled for it.
+        Return None if the spool is full: the job is refused, and a failed return is spooled for it.
         """
         jid = str(job["jid"])
         if not self.has_room(jid):
@@ -84,9 +86,10 @@ class JobTracker:
         return False
 
     def resume(self) -> Iterator[ZygoteRequest]:
-        """Yield the requests for a new zygote to run the jobs that were received and never started.
+        """Yield a zygote request for each job in the journal that was received and not begun. Call it when a new
+        zygote has started.
 
-        A job that came too long ago gets a failed return instead.
+        A job that may no longer run (``may_still_run``) gets a failed return instead.
         """
         for entry in self._journal.entries():
             if entry.step is not JournalStep.RECEIVED:
@@ -109,9 +112,10 @@ class JobTracker:
         self._next_look = 0.0
 
     def check(self, now: float) -> list[dict[str, object]]:
-        """Return the reports "the job runs" for the master as maps, and spool a failed return for each job whose jobber is gone.
+        """Return the signs "this job runs" to send to the master, as {"jid", "sign": "started", "ms"}.
 
-        ``now``: monotonic seconds. The journal's directory is read at most every 0.5 seconds.
+        It also spools a failed return for each job whose jobber has ended without a return. ``now``: monotonic
+        seconds. The journal is read at most every 0.5 seconds; in between the list is empty.
         """
         if now < self._next_look:
             return []
@@ -132,7 +136,9 @@ class JobTracker:
         return list(self._signs(alive))
 
     def _end_lost_job(self, entry: JournalEntry) -> None:
-        """Spool a failed return for the job, unless its real return is in the spool."""
+        """End a job whose jobber is gone: spool a failed return, unless its real return is in the spool, and end its
+        journal entry.
+        """
         how = self._exit_texts.pop(entry.jid, "")
         if not self._spool.holds(entry.jid):
             load: Mapping[str, object] = self._journal.load(entry) or {}

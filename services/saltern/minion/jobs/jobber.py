@@ -50,11 +50,14 @@ def work(
     send_unspooled: Callable[[Mapping[str, object]], None] | None = None,
     tracing: Tracing | None = None,
 ) -> None:
-    """Run one job of the minion and spool its return. Call in the jobber's process.
+    """Run one job of the minion, spool its return and pass it to the job's returners. Call in the jobber's
+    process.
 
-    ``steps``: the job's journal; the job does not run if another process has begun it. None: the job has no journal entry.
-    ``notify``: socket to the main process. ``send_to_other_masters``: receives the return of a job that the minion started itself.
-    ``send_unspooled``: sends the return directly to the master if the disk is full. ``tracing``: None switches traces off.
+    ``procs``: directory in which the running job is recorded. ``notify``: socket to the main process, which
+    is told that the spool has a return. ``steps``: the job's journal; the job does not run if another process
+    has begun it; None: it has no journal entry. ``send_to_other_masters``: called with the return of a job
+    that the minion started itself. ``send_unspooled``: called with the return if the spool's disk is full;
+    None: OSError is raised. ``tracing``: None switches traces off.
     """
     # Its own process group: a signal to the job also reaches the commands that it started.
     os.setpgid(0, 0)

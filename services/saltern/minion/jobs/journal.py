@@ -121,7 +121,11 @@ class Journal:
         return bool(self._in_progress)
 
     def asked_until(self) -> int:
-        """Return the time until which the minion knows all publications, in milliseconds by the master's clock; 0 if unknown."""
+        """Return the time until which the minion knows all publications of its master, as the last run of the minion
+        stored it.
+
+        It is milliseconds since 1970 by the master's clock; 0 if unknown or unreadable.
+        """
         try:
             return int(self._asked.read_text("ascii"))
         except FileNotFoundError:
@@ -143,9 +147,10 @@ class Journal:
             _LOG.debug("%s: %s", self._asked, error.strerror)
 
     def receive(self, load: Mapping[str, object]) -> bool:
-        """Add a received job to the journal.
+        """Add a received job to the journal. Return True if it has a journal entry.
 
-        Return False if its file cannot be written; the JID is remembered, and the job runs without a journal entry.
+        Return False if its file cannot be written or its JID is malformed: the JID is remembered, and the job
+        runs without an entry.
         """
         jid = str(load["jid"])
         if is_jid(jid):

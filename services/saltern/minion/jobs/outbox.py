@@ -38,7 +38,11 @@ _PROBE: Mapping[str, object] = {"cmd": "_file_envs"}
 
 @dataclass
 class Outbox:
-    """The queue of returns and events for the master. Times are monotonic seconds."""
+    """The queue of spooled returns and events for the master, of which one request at a time is in flight.
+
+    ``shortest`` and ``longest``: seconds between which the time to wait for an answer is drawn. Times ``now``
+    are monotonic seconds.
+    """
 
     spool: Spool
     shortest: float
@@ -58,7 +62,7 @@ class Outbox:
     _silences: dict[Path, int] = field(default_factory=dict)
 
     def spooled(self) -> None:
-        """Record that the spool may hold new returns for the master."""
+        """Record that the spool may hold new returns, so that ``next_request`` looks there again."""
         self._waiting = True
 
     def next_request(self, now: float) -> dict[str, object] | None:
@@ -124,7 +128,10 @@ class Outbox:
         self._due = 0.0
 
     def _count_silence(self) -> None:
-        """Count that the master left a large return unanswered although it answers small requests."""
+        """Count one more unanswered sending of a large return, after the master answered a small request.
+
+        After three, the return is too large for the master: a failed return replaces it.
+        """
         path, self._doubted = self._doubted, None
         if path is None:
             return
@@ -135,9 +142,11 @@ class Outbox:
             self._waiting = True
 
     def unanswered(self, now: float) -> None:
-        """Record that the master's answer did not come in time.
+        """Record that the master did not answer the request in flight in time; it is sent again, as after
+        ``failed``.
 
-        After a large return, check first whether the master answers at all.
+        If it was a large return, ``next_request`` first returns a small request, to check whether the master
+        answers at all.
         """
         was_probe = self.in_flight is _PROBE
         large = isinstance(self.in_flight, Path) and self._size() > _LARGE
@@ -148,7 +157,9 @@ class Outbox:
         self.failed(now)
 
     def failed(self, now: float) -> None:
-        """Record that the request in flight failed: send it again after a growing pause, and after the other waiting requests."""
+        """Record that the request in flight failed. It is sent again after a pause, which grows with each failure,
+        and after other waiting requests.
+        """
         self._returns_first = self.in_flight is not _PROBE and not isinstance(self.in_flight, Path)
         if isinstance(self.in_flight, Path):
             # When every waiting return has failed, a new round begins.
@@ -165,5 +176,7 @@ class Outbox:
         self._due = now + retry_after * random.uniform(1.0, 2.0)
 
     def overdue(self, now: float) -> bool:
-        """Return whether the time to wait for the master's answer is over."""
+        """Return whether a request is in flight and the time to wait for its answer is over; the caller then calls
+        ``unanswered``.
+        """
         return self.in_flight is not None and now > self._deadline

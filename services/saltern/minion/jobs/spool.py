@@ -53,7 +53,11 @@ class Spool:
         return path
 
     def packed(self, load: Mapping[str, object]) -> bytes:
-        """Return the msgpack bytes of a return. A return that is too large is replaced by a failed return with that reason."""
+        """Return the msgpack bytes of a return.
+
+        If they are more than the spool's largest return, return those of a failed return that names this reason,
+        and log an error.
+        """
         packed = _packed(load)
         if 0 < self._most < len(packed):
             why = f"more than max_return_bytes of the minion ({self._most})"
@@ -64,7 +68,9 @@ class Spool:
         return packed
 
     def give_up(self, path: Path, why: str) -> None:
-        """Replace a spooled return that the master does not accept by a failed return with the reason. Raise OSError."""
+        """Replace the return in the spool file ``path``, which the master does not accept, by a failed return with
+        the reason. Raise OSError.
+        """
         load = self.read(path)
         if load is not None:
             size = path.stat().st_size
@@ -103,9 +109,9 @@ class Spool:
         return any(self._directory.glob(f"*-{jid}{_SUFFIX}"))
 
     def shed(self, most: int) -> None:
-        """Drop old returns until the spool has at most ``most`` bytes.
+        """Reduce the spool to at most ``most`` bytes, oldest returns first.
 
-        First, old results are replaced by a short failed return. If that does not suffice, files are removed, oldest first. A
+        First, results are replaced by a short failed return. If that does not suffice, files are removed. A
         return that is in flight while its file changes is acknowledged like any other.
         """
         total = self.size()

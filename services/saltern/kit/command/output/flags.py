@@ -124,7 +124,8 @@ class Printer:
         self._guarded = is_terminal and config.strip_colors
 
     def heed(self, arguments: Iterable[object]) -> None:
-        """Use the arguments ``exclude=`` and ``terse=`` of a state run as settings of the output mode ``state_output: filter``.
+        """Take over the arguments ``exclude=`` and ``terse=`` of a state run: the results that ``state_output:
+        filter`` hides or shortens.
 
         ``arguments`` is the ``arg`` of a publication; keyword arguments are a mapping with ``__kwarg__``.
         """
@@ -138,7 +139,13 @@ class Printer:
     def show(
         self, data: object, out: str | None = None, *, retcode: int = 0, fun: str = "", static: bool = False
     ) -> None:
-        """Print ``data`` with the outputter of ``--out``, else with ``out``, the outputter that the return names."""
+        """Print ``data`` with the outputter of ``--out``, else with the outputter ``out`` that the return names,
+        else by Salt's rules.
+
+        ``fun``: the job's function; state functions are shown by ``highstate`` if ``static`` is True. ``static``:
+        ``data`` has the returns of all minions together. ``retcode``: return code of the job; ``nested`` shows a
+        failure in red.
+        """
         chosen = auto(out, self.options, fun=fun, static=static)
         text = render(data, chosen._replace(retcode=retcode))
         if text:

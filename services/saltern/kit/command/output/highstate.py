@@ -53,7 +53,11 @@ def _compressed(hosts: dict[str, object]) -> dict[str, object]:
 
 
 def _unwrapped(data: object) -> object:
-    """Return the map of host to result without the envelopes of orchestrate (data, outputter, retcode) and of jobs.lookup_jid."""
+    """Return the map of host to result that ``data`` contains.
+
+    Orchestrate wraps it in a map with ``data``, ``outputter`` and ``retcode``; ``jobs.lookup_jid`` wraps it
+    in a map of one job.
+    """
     for envelope in ("return", "data"):
         if isinstance(data, Mapping) and envelope in data:
             data = data[envelope]

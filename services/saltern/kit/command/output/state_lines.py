@@ -37,7 +37,12 @@ _MARGIN = " " * VALUE_COLUMN
 
 
 def is_terse(result: bool | None, changed: bool, options: OutputOptions) -> bool | None:
-    """Return whether a state with this result gets one line in the report instead of a block; None if it is not shown at all."""
+    """Return True if the report shows a state with this result in one line, False if as a block, None if not at
+    all.
+
+    ``changed``: the state changed something. The options ``state_output``, ``state_output_exclude`` and
+    ``state_output_terse`` decide.
+    """
     mode = options.state_output.lower()
     if mode.startswith("filter"):
         if str(result) in options.state_output_terse:
