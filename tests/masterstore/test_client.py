@@ -14,6 +14,7 @@ import pytest
 import redis
 from redis._parsers.base import BaseParser
 
+from masterstore import keys
 from masterstore.client import Client
 from masterstore.errors import StoreCorrupt, StoreError, StoreUnavailable
 from masterstore.events import BEGINNING, KeptEvent
@@ -59,6 +60,10 @@ VERBS: dict[str, Callable[[Store], Any]] = {
     "job_budget.drop_ended": lambda store: store.job_budget.drop_ended(1),
     "job_budget.evict": lambda store: store.job_budget.evict(1),
     "job_budget.drop": lambda store: store.job_budget.drop(JID),
+    "audit.append": lambda store: store.audit.append({"act": "x"}, 1, kept=10),
+    "audit.end": lambda store: store.audit.end(),
+    "audit.entries": lambda store: list(store.audit.entries()),
+    "audit.verify": lambda store: store.audit.verify(kept=10),
     "schema.version": lambda store: store.schema.version(),
     "schema.begin": lambda store: store.schema.begin(),
     "schema.say": lambda store: store.schema.say(),
@@ -536,7 +541,7 @@ def test_keys_of_another_type_give_the_stores_error_or_none(store: Store, raw: r
                  "salt:events", "salt:events:count", "salt:events:wanted", "salt:events:group:g", "salt:events:readers:g",
                  "salt:events:dead:g", "salt:epochs", "salt:lock:l", "salt:fences", "salt:runners",
                  "salt:pillar_cache:a", f"salt:orders:{JID}", f"salt:own:a:{JID}", "salt:bank:b", "salt:banks",
-                 "salt:spent:a"):  # fmt: skip
+                 "salt:spent:a", keys.AUDIT, keys.AUDIT_END, keys.KEY_CODES):  # fmt: skip
         raw.geoadd(name, (1, 1, "x")) if name not in ZSETS else raw.rpush(name, "x")
     try:
         VERBS[verb](store)
