@@ -1,4 +1,8 @@
-"""Lazy maps of "module.function" to the function, for a Context: ``ctx.functions``, ``ctx.states`` and ``ctx.tables``."""
+"""Lazy maps of "module.function" to a function that is bound to one Context (the data of a run: grains, pillar, options, host).
+
+``ctx.functions`` holds execution functions, ``ctx.states`` state functions, ``ctx.tables`` a map for each other kind of users'
+module, such as utils.
+"""
 
 from __future__ import annotations
 

@@ -233,10 +233,13 @@ def fetch_url(ctx: Context, address: str, name: str, saltenv: str, wanted: FileV
 
 
 def find(ctx: Context, source: object, saltenv: str, name: str, wanted: FileVerification) -> FileSource:
-    """Return the first available file of a state's argument ``source`` (one source, or a list of sources), after
-    verification. An item of the list may be a map of the source to its own source_hash.
+    """Return the FileSource (address, local path, mode) of the first available file among a state's ``source`` argument.
 
-    Raises CommandError with the reason for each source; WrongDigest and Unverifiable for the first available source.
+    ``source`` is one source or a list of sources. An item of the list may be a map of the source to its own source_hash. Only the
+    first available source is verified: a wrong digest does not make the search go on.
+
+    Raises CommandError with the reason for each source if none is available; WrongDigest and Unverifiable for the first available
+    source.
     """
     tried = []
     for entry in source if isinstance(source, list) else [source]:

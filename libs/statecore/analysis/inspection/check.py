@@ -57,7 +57,7 @@ def check(parts: RunParts, slses: Sequence[str] = (), *, pillar_known: bool = Tr
 
 
 class CheckReport(TypedDict):
-    """The findings of one minion as a map for JSON."""
+    """Report of `statecore check` for one minion, as a map for JSON: the errors and warnings in its state tree and pillar."""
 
     #: Level ("errors", "warnings", "notes") -> number of findings.
     summary: dict[str, int]

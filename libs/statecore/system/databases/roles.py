@@ -1,4 +1,6 @@
-"""Plans for PostgreSQL users and groups. Both are roles; only the messages differ.
+"""PostgreSQL users and groups: the Plan (comment, changes and steps to apply) that makes a role as a state wants it.
+
+Users and groups are both roles; only the messages differ.
 
 Salt: salt/states/postgres_user.py, salt/states/postgres_group.py.
 """

@@ -126,8 +126,8 @@ def drop(tools: RunnerTools, id: str) -> list[str]:
 
 
 def _each(tools: RunnerTools, wanted: str, work: Callable[[str], bool]) -> list[str]:
-    """Call ``work`` for the dead event of this id, or for all dead events; return the ids. Raises RunnerFault if there is
-    none.
+    """Call ``work`` for one dead event (an event whose reactions failed for good), or for all of them if ``wanted`` is "all";
+    return their ids. Raises RunnerFault for a malformed id, and for an id that no dead event has.
     """
     given = str(wanted)
     if given != "all" and re.fullmatch(r"\d+-\d+", given) is None:

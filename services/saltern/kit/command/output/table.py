@@ -33,7 +33,10 @@ DEFAULTS: Mapping[str, object] = {
 
 
 def render(data: object, options: OutputOptions) -> str:
-    """Return the tables in ``data``. Raises AttributeError or TypeError for malformed rows, ValueError for an unknown option."""
+    """Return ``data`` as text: each list of maps in it becomes a table with a column for each key.
+
+    Raises AttributeError or TypeError for malformed rows, ValueError for an unknown option of the outputter.
+    """
     unknown = sorted(map(str, options.table.keys() - DEFAULTS.keys()))
     if unknown:
         raise ValueError(f"out.table has no option {', '.join(unknown)}")
