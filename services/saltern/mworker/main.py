@@ -103,8 +103,8 @@ def _loop(role: Role) -> None:
         role.log.error("trees: %s", why)
     # Without Redis no request can be answered. The reqserver queues requests until a worker is ready, or they are overdue.
     _wait_for_store(role, store, link)
-    if role.options.accept_unsigned_records and (count := store.minion_keys.sign_all()):
-        role.log.warning("signed %d accepted keys that had no code (accept_unsigned_records)", count)
+    if role.options.accept_unsigned_records:
+        _sign_accepted_keys(role, store)
     worn = ""
     try:
         with _pulse(context, role, link_keys, name, watchdog):
@@ -204,6 +204,15 @@ def _worker_context(
         start_runner=processes.start,
         tracing=role.tracing,
     )
+
+
+def _sign_accepted_keys(role: Role, store: Store) -> None:
+    """Sign the accepted keys that an older release left without a code, and log how many."""
+    try:
+        if count := store.minion_keys.sign_all():
+            role.log.warning("signed %d accepted keys that had no code (accept_unsigned_records)", count)
+    except StoreError as error:
+        role.log.error("accepted keys were not signed: %s; the next worker that starts signs them", error)
 
 
 def _wait_for_store(role: Role, store: Store, link: zmq.Socket[bytes]) -> None:
