@@ -1,7 +1,8 @@
 """``import`` for users' modules: finds ``salt`` (our compatibility package) and the files in the module's directory and
 in ``_utils``.
 
-Other code in the process is not affected: each user's module has its own ``__builtins__`` with its own ``__import__``.
+Each user's module has its own ``__builtins__`` with its own ``__import__``, which always finds our package. Libraries
+that users' modules import use Python's own import; for these ``model/salt_package.py`` adds an import finder.
 """
 
 from __future__ import annotations
@@ -14,21 +15,17 @@ import importlib.util
 import sys
 import zipimport
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import TYPE_CHECKING
 
+from statecore.model import salt_package
+
 if TYPE_CHECKING:
     from _typeshed.importlib import LoaderProtocol
 
-_COMPAT = "statecore.loader.compat"
-
 #: Prefix of users' modules' names in sys.modules. They are listed there because dataclasses and pickle need it.
 LOADED = "saltern_loaded"
-
-#: Packages of Salt whose modules give access to ``__salt__`` and ``__states__`` by name (``salt.modules.cmdmod``).
-_FUNCTION_PACKAGES = ("salt.modules.", "salt.states.")
 
 
 class SaltImport:
@@ -81,9 +78,11 @@ def load(name: str, path: Path, directories: Sequence[Path]) -> ModuleType:
     """Run a user's Python file as the module ``name`` of sys.modules and return the module.
 
     The file may import the files of ``directories`` by name. If the file raises an exception, the module is removed
-    from sys.modules and the exception is passed on. A compiled extension uses Python's own import, so it cannot import
-    ``salt``.
+    from sys.modules and the exception is passed on. A compiled extension uses Python's own import.
     """
+    salt_package.install()
+    if not any(isinstance(finder, _PackageFinder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _PackageFinder())
     loader = _FORMS.get(path.suffix, _compiled)(name, path, SaltImport(directories))
     package = loader.inside(name) if isinstance(loader, _ZipLoader) else None
     package = [str(path.parent)] if path.name == "__init__.py" else package
@@ -93,7 +92,6 @@ def load(name: str, path: Path, directories: Sequence[Path]) -> ModuleType:
     if spec is None or spec.loader is None:
         raise ImportError(f"{path} cannot be loaded as a Python module")
     if package:
-        _PackageFinder.install()
         # Remove submodules of an earlier version of this package, or of another package with this name.
         for inner in [each for each in sys.modules if each.startswith(f"{name}.")]:
             del sys.modules[inner]
@@ -205,48 +203,15 @@ class _PackageFinder:
             found.loader = _ZipLoader(fullname, origin, loader.own_import)
         return found
 
-    @classmethod
-    def install(cls) -> None:
-        """Add this finder to sys.meta_path unless it is already there."""
-        if not any(isinstance(finder, cls) for finder in sys.meta_path):
-            sys.meta_path.insert(0, cls())
-
 
 def _of_salt(name: str, fromlist: Sequence[str]) -> ModuleType:
-    module = _compat_module(name)
+    module = salt_package.module(name)
     if not fromlist:
-        return importlib.import_module(_COMPAT)
+        return salt_package.module("salt")
     for wanted in fromlist:
         if wanted != "*" and wanted not in vars(module) and hasattr(module, "__path__"):
-            _compat_module(f"{name}.{wanted}")
+            salt_package.module(f"{name}.{wanted}")
     return module
-
-
-def _compat_module(name: str) -> ModuleType:
-    """Return our module that replaces Salt's module ``name``. Raise ModuleNotFoundError with the reason if there is
-    none.
-    """
-    for package in _FUNCTION_PACKAGES:
-        if name.startswith(package):
-            loaded: ModuleType = importlib.import_module(f"{_COMPAT}.function_modules").module(name)
-            setattr(_compat_module(package[:-1]), name.removeprefix(package), loaded)
-            return loaded
-    ours = _COMPAT + name.removeprefix("salt")
-    if importlib.util.find_spec(ours.rpartition(".")[0]) is None or importlib.util.find_spec(ours) is None:
-        refused = importlib.import_module(f"{_COMPAT}.refused").REFUSED
-        reason = next((why for start, why in refused.items() if name == start or name.startswith(f"{start}.")), "")
-        text = f"'{name}' is not part of the compatibility package for Salt modules"
-        raise ModuleNotFoundError(text + (f": {reason}" if reason else ""), name=name)
-    module = importlib.import_module(ours)
-    # A missing attribute is reported under Salt's module name, which the user's module has imported.
-    vars(module).setdefault("__getattr__", partial(_no_attribute, name))
-    return module
-
-
-def _no_attribute(module: str, name: str) -> object:
-    if name.startswith("__"):
-        raise AttributeError(name)
-    raise AttributeError(f"'{module}.{name}' is not part of the compatibility package for Salt modules")
 
 
 def _within(top: ModuleType, rest: str, fromlist: Sequence[str]) -> ModuleType:

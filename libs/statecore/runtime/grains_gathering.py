@@ -12,7 +12,7 @@ import fnmatch
 import inspect
 import logging
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 
 from statecore.loader import LoadedModule, Loader
@@ -23,6 +23,17 @@ from statecore.model.values import update
 from statecore.system import static_grains
 
 log = logging.getLogger(__name__)
+
+#: Grain -> Salt's grains file that has it. Salt's file ``core`` has all others.
+_FILES: Mapping[str, str] = {
+    **dict.fromkeys(("disks", "ssds"), "disks"),
+    **dict.fromkeys(("efi", "efi-secure-boot", "shell", "transactional"), "extra"),
+    "mdadm": "mdadm",
+    **dict.fromkeys(("gid", "groupname", "pid", "uid", "username"), "minion_process"),
+}
+
+#: Grains that Salt does not have; no users' file replaces them.
+_OURS = ("host_root",)
 
 
 def gather(
@@ -37,6 +48,9 @@ def gather(
     ctx = bare(grains)
     native = [source for source in loader.sources("grains") if source.native]
     custom = [source for source in loader.sources("grains") if not source.native]
+    custom.sort(key=lambda source: source.stem != "core")
+    salts = [source for source in custom if source.stem in ("core", *_FILES.values())]
+    usable = {source.stem for source in salts if isinstance(loader.load(source, ctx), LoadedModule)}
     deep = bool(opts.get("grains_deep_merge"))
     # As in Salt the blacklist does not apply to grains of the configuration.
     blacklist = opts.get("grains_blacklist")
@@ -44,7 +58,7 @@ def gather(
     add = partial(_add, grains, deep=deep, barred=barred)
     for source in native:
         for function in _functions(loader.load(source, ctx)):
-            add(f"{source.stem}.{function.__name__}", partial(function, host, opts))
+            add(f"{source.stem}.{function.__name__}", partial(_not_replaced, partial(function, host, opts), usable))
     if opts.get("id"):
         grains["id"] = opts["id"]
     for source in custom:
@@ -70,6 +84,17 @@ def _means(expression: str, name: str) -> bool:
         return fnmatch.fnmatchcase(name, expression) or re.fullmatch(expression, name) is not None
     except re.error:
         return False
+
+
+def _not_replaced(ask: Callable[[], object], files: Collection[str]) -> object:
+    """Return the grains of a built-in function that users' files do not replace.
+
+    ``files`` are the names of users' grains files. As in Salt, ``_grains/core.py`` replaces all core grains.
+    """
+    found = ask()
+    if not files or not isinstance(found, Mapping):
+        return found
+    return {name: value for name, value in found.items() if name in _OURS or _FILES.get(name, "core") not in files}
 
 
 def _functions(loaded: object) -> list[Callable[..., object]]:

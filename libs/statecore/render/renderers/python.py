@@ -8,6 +8,7 @@ import traceback
 from collections.abc import Mapping
 from typing import Any
 
+from statecore.model import salt_package
 from statecore.model.errors import Mark
 from statecore.model.time_limit import ComputedTooMuch, computing_limit
 from statecore.render.context import RenderContext
@@ -40,6 +41,7 @@ def run(text: str, file: str, names: Mapping[str, object], seconds: float) -> ob
     """
     scope: dict[str, Any] = {"__name__": "sls", "__file__": file, **names}
     scope |= {dunder: names[name] for dunder, name in _DUNDERS.items() if name in names}
+    salt_package.install()
     try:
         with computing_limit(seconds):
             exec(compile(text, file, "exec"), scope)
