@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from types import TracebackType
 
+from statecore.model import tree_url
 from statecore.model.context import Context
 
 
@@ -50,7 +51,7 @@ class FileClient:
 
         ``cachedir`` and ``source_hash`` are accepted and ignored.
         """
-        found = self._ctx.files.fetch(_relative(path), saltenv)
+        found = self._ctx.files.fetch(tree_url.split(path).path, saltenv)
         return "" if found is None else str(found)
 
     def get_file(
@@ -76,7 +77,3 @@ class FileClient:
         the file does not exist.
         """
         return self._ctx.call("cp.hash_file", path, saltenv)
-
-
-def _relative(path: str) -> str:
-    return path.removeprefix("salt://").partition("?")[0].lstrip("/")

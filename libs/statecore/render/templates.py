@@ -8,6 +8,7 @@ import posixpath
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from statecore.model import tree_url
 from statecore.model.errors import Mark, SlsError, SlsFault
 from statecore.model.ports import Files
 from statecore.render.context import SlsSource
@@ -49,7 +50,7 @@ class TreeTemplates:
                 f"'{engine}' is not a template engine; there are {known}", Mark(source) if source else None
             )
             raise SlsError([fault])
-        path = source.removeprefix("salt://").partition("?")[0] if source.startswith("salt://") else ""
+        path = tree_url.split(source).path if tree_url.is_tree_url(source) else ""
         names = {
             **self._context,
             "saltenv": saltenv,
@@ -67,7 +68,7 @@ class TreeTemplates:
         ``names`` are variables for the template. ``source`` is the URL or path of the text, for messages and relative
         imports. Raise SlsError with file and line.
         """
-        path = source.removeprefix("salt://").partition("?")[0] if source.startswith("salt://") else ""
+        path = tree_url.split(source).path if tree_url.is_tree_url(source) else ""
         found = self._files.fetch(path, saltenv) if path else None
         file = str(found) if found is not None else source
         shown = self._files.shown(found) if found is not None else source or "<string>"

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from statecore.host.content import digests
+from statecore.model import tree_url
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, HostError, InvocationError, NotAvailable
 from statecore.sources import downloads, openpgp_signatures
@@ -278,10 +279,9 @@ def _local_source(ctx: Context, address: str, saltenv: str) -> FileSource | str:
         raise CommandError(
             f"not supported: the source {address}; use salt://, http(s)://, file:// or a path of the host"
         )
-    env = address.partition("?saltenv=")[2] or saltenv
-    path = address.partition("?")[0]
-    if path.startswith("salt://"):
-        relative = path.removeprefix("salt://")
+    if tree_url.is_tree_url(address):
+        relative, named = tree_url.split(address)
+        env = named or saltenv
         found = ctx.files.fetch(relative, env)
         if found is not None:
             return FileSource(address, found, ctx.files.mode(relative, env))

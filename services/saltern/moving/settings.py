@@ -16,7 +16,15 @@ _NOT_SALTS = frozenset(
     (
         *("aes_rotation_interval", "control_acl", "control_port", "event_pub_port", "event_pull_port"),
         *("eventpublisher_host", "ext_pillar_timeout", "health_host", "health_port", "internal_interface"),
-        *("jinja_time_limit", "key_dir", "log_format", "max_pending_keys", "max_request_bytes", "module_settings"),
+        *(
+            "jinja_http_query",
+            "jinja_time_limit",
+            "key_dir",
+            "log_format",
+            "max_pending_keys",
+            "max_request_bytes",
+            "module_settings",
+        ),
         *("out_table", "presence_window", "published_port", "redis_url", "replay_window", "reqserver_host"),
         *("request_deadline", "request_deadlines", "max_waiting_bytes", "max_waiting_requests"),
         *("minion_requests_at_once", "user", "worker_max_requests", "worker_max_rss", "worker_pool"),

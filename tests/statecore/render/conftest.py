@@ -36,6 +36,7 @@ def planted(tmp_path: Path) -> Plant:
         opts: Mapping[str, Any] | None = None,
         grains: Mapping[str, Any] | None = None,
         pillar: Mapping[str, Any] | None = None,
+        functions: Mapping[str, Callable[..., Any]] | None = None,
     ) -> SlsTree:
         roots = {"base": files} | ({"dev": dev} if dev is not None else {})
         for env, own in roots.items():
@@ -48,7 +49,7 @@ def planted(tmp_path: Path) -> Plant:
             opts={"id": "web1", **(opts or {})},
             grains=grains or {"os": "Debian", "roles": ["web"]},
             pillar=pillar or {},
-            functions=Functions({"test.echo": str, "test.fail": _fail}),
+            functions=Functions({"test.echo": str, "test.fail": _fail, **(functions or {})}),
         )
 
     return plant

@@ -10,10 +10,13 @@ Standard input: JSON ``directory``, ``opts``, ``grains``, ``pillar`` and ``asks`
     saltenv -> references of the top files; each environment's tree is a directory of the folder, which lies in base
 ``["names"]``
     names of all filters, tests and globals of templates that Jinja itself has not
+``["parameters"]``
+    filter or global -> names of its parameters
 
 Standard output: a JSON list with an answer for each: ``["value", it]`` or ``["error", its first line]``.
 """
 
+import inspect
 import json
 import sys
 from pathlib import Path
@@ -81,6 +84,17 @@ class Asked:
             "tests": sorted(JinjaTest.salt_jinja_tests),
             "globals": sorted(JinjaGlobal.salt_jinja_globals),
         }
+
+    def parameters(self):
+        env = SandboxedEnvironment(extensions=[salt.utils.jinja.SerializerExtension])
+        known = {**env.filters, **JinjaFilter.salt_jinja_filters, **JinjaGlobal.salt_jinja_globals}
+        found = {}
+        for name, function in known.items():
+            try:
+                found[name] = [each.name for each in inspect.signature(function).parameters.values()]
+            except ValueError:  # functions of C have no signature
+                continue
+        return found
 
 
 def main():

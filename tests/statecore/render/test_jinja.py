@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from .conftest import Plant, fault_of
@@ -195,6 +197,33 @@ def test_an_imported_file_knows_where_it_is(planted: Plant) -> None:
 def test_an_included_file_belongs_to_the_sls(planted: Plant) -> None:
     tree = planted({"app/a.sls": "{% set v = 1 %}{% include 'lib/x' %}", "lib/x": "x: {{ tpldir }} {{ v }}\n"})
     assert tree.render("app.a", "base").high == {"x": "app 1"}
+
+
+def test_an_absolute_path_is_the_trees_or_the_hosts(planted: Plant, tmp_path: Path) -> None:
+    """As Salt's search path has it, ``/x`` is read from the tree, and then from the host below ``host_root``."""
+    (tmp_path / "host/opt").mkdir(parents=True)
+    (tmp_path / "host/opt/x.jinja").write_text("{% from './y.jinja' import w %}{% set v = w %}")
+    (tmp_path / "host/opt/y.jinja").write_text("{% set w = 'host' %}")
+    files = {
+        "a.sls": "{% from '/opt/x.jinja' import v %}x: {{ v }}",
+        "b.sls": "{% from '/lib.jinja' import v %}x: {{ v }}",
+        "c.sls": "{% from '/opt/nothing.jinja' import v %}x: {{ v }}",
+        "lib.jinja": "{% set v = 'tree' %}",
+    }
+    tree = planted(files, opts={"host_root": str(tmp_path / "host")})
+    assert tree.render("a", "base").high == {"x": "host"}
+    assert tree.render("b", "base").high == {"x": "tree"}
+    place, message, _ = fault_of(lambda: tree.render("c", "base"))
+    assert place == "c.sls:1"
+    assert "/opt/nothing.jinja is not in saltenv 'base'" in message
+
+
+def test_http_query_is_an_option(planted: Plant) -> None:
+    files = {"a.sls": "x: {{ 'http://127.0.0.1:1/' | http_query(status=true) }}"}
+    _, message, _ = fault_of(lambda: planted(files).render("a", "base"))
+    assert "jinja_http_query: true" in message
+    tree = planted(files, opts={"jinja_http_query": True}, functions={"http.query": lambda url, **given: [url, given]})
+    assert tree.render("a", "base").high == {"x": ["http://127.0.0.1:1/", {"method": "GET", "status": True}]}
 
 
 def test_the_last_newline(planted: Plant) -> None:

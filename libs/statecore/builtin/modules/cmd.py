@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NotRequired, TypedDict
 
 from statecore.host.rooted_path import located
+from statecore.model import tree_url
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, HostError, InvocationError
 from statecore.model.ports import CommandResult
@@ -408,8 +409,9 @@ def _stdin(value: object) -> str | None:
 def _script_content(
     ctx: Context, source: str, saltenv: str, template: str | None, context: Mapping[str, object]
 ) -> bytes | None:
-    if source.startswith("salt://"):
-        found = ctx.files.fetch(source.removeprefix("salt://").partition("?")[0], saltenv)
+    if tree_url.is_tree_url(source):
+        path, named = tree_url.split(source)
+        found = ctx.files.fetch(path, named or saltenv)
     else:
         found = ctx.host.path(source.removeprefix("file://"))
     if found is None or not found.is_file():

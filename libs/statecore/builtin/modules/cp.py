@@ -19,12 +19,12 @@ from pathlib import Path
 
 from statecore.host.content import digests, managed_file
 from statecore.host.content.managed_file import Attributes
+from statecore.model import tree_url
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, HostError
 from statecore.sources import downloads, file_source, pushed_files
 from statecore.sources.file_source import FileVerification
 
-_SCHEME = "salt://"
 _FOREIGN = ("ftp://", "s3://", "swift://")
 
 
@@ -194,7 +194,7 @@ def cache_dir(
 
 def cache_master(ctx: Context, saltenv: str | None = None) -> list[str]:
     """Copy all files of a saltenv into the minion's cache. Return the paths of the copies."""
-    return cache_dir(ctx, _SCHEME, saltenv)
+    return cache_dir(ctx, tree_url.SCHEME, saltenv)
 
 
 def is_cached(ctx: Context, path: str, saltenv: str | None = None) -> str:
@@ -214,7 +214,7 @@ def hash_file(ctx: Context, path: str, saltenv: str | None = None) -> dict[str, 
     {} if the file does not exist.
     """
     relative, environment = _environment(ctx, path, saltenv)
-    if path.startswith(_SCHEME):
+    if path.startswith(tree_url.SCHEME):
         known = ctx.files.hash(relative, environment)
         return {"hsum": known.hsum, "hash_type": known.hash_type} if known else {}
     found = _fetched(ctx, path, saltenv)
@@ -300,8 +300,8 @@ def _environment(ctx: Context, path: str, saltenv: str | None) -> tuple[str, str
     """Return a pair for a ``salt://`` path: (path in the state tree, saltenv). The saltenv comes from ``?saltenv=``,
     else from the argument.
     """
-    name, _, query = path.removeprefix(_SCHEME).partition("?")
-    return name, query.removeprefix("saltenv=") if query.startswith("saltenv=") else saltenv or ctx.saltenv
+    name, named = tree_url.split(path)
+    return name, named or saltenv or ctx.saltenv
 
 
 def _fetched(ctx: Context, path: str, saltenv: str | None, wanted: FileVerification | None = None) -> Path | None:
@@ -310,7 +310,7 @@ def _fetched(ctx: Context, path: str, saltenv: str | None, wanted: FileVerificat
     if path.startswith(downloads.SCHEMES):
         unverified = FileVerification(skip_verify=True)
         return file_source.fetch_url(ctx, path, path, saltenv or ctx.saltenv, wanted or unverified)
-    if path.startswith(_SCHEME):
+    if path.startswith(tree_url.SCHEME):
         relative, environment = _environment(ctx, path, saltenv)
         return ctx.files.fetch(relative, environment)
     name = path.removeprefix("file://")

@@ -91,6 +91,10 @@ def filter_by(
     found = next((value for tgt, value in lookup.items() if _matches(ctx, tgt, tgt_type, minion_id)), None)
     if found is None:
         found = lookup.get(default)
+    return _merged(ctx, found, merge, merge_lists)
+
+
+def _merged(ctx: Context, found: object, merge: Mapping[str, object] | None, merge_lists: bool) -> object:
     if merge is None or found is None:
         return found
     return ctx.call("slsutil.merge", found, merge, "recurse", merge_lists=merge_lists)
@@ -109,17 +113,26 @@ def search_by(
 
 
 def ifelse(
-    ctx: Context, *foo_bar: Any, minion_id: str | None = None, tgt_type: str = "compound", **kwargs: object
+    ctx: Context,
+    *args: Any,
+    tgt_type: str = "compound",
+    minion_id: str | None = None,
+    merge: Mapping[str, object] | None = None,
+    merge_lists: bool = False,
 ) -> object:
     """Return the value that follows the first matching target. The arguments are pairs of target and value, and at the
     end a default value.
 
     A target may also be True or False. Raise InvocationError if the default value is missing.
+
+    merge, merge_lists
+        map to merge over the returned map; True: lists are joined, not replaced
     """
-    if len(foo_bar) % 2 == 0:
+    if len(args) % 2 == 0:
         raise InvocationError("The ifelse function must have an odd number of arguments!")
-    pairs, last = foo_bar[: len(foo_bar) // 2 * 2], foo_bar[len(foo_bar) // 2 * 2 :]
+    *pairs, found = args
     for tgt, value in zip(pairs[::2], pairs[1::2], strict=True):
         if tgt if isinstance(tgt, bool) else _matches(ctx, tgt, tgt_type, minion_id):
-            return value
-    return last[0] if last else None
+            found = value
+            break
+    return _merged(ctx, found, merge, merge_lists)

@@ -15,6 +15,7 @@ from typing import Any
 import msgpack
 import yaml
 
+from statecore.model import tree_url
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
 from statecore.model.values import STRATEGIES
@@ -122,8 +123,9 @@ def renderer(
 
 
 def _read(ctx: Context, path: str, saltenv: str) -> str:
-    if path.startswith("salt://"):
-        cached = ctx.files.fetch(path.removeprefix("salt://"), saltenv)
+    if tree_url.is_tree_url(path):
+        name, named = tree_url.split(path)
+        cached = ctx.files.fetch(name, named or saltenv)
         if cached is None or not cached.is_file():
             raise CommandError(f"No file {path} in environment '{saltenv}'")
         place = cached

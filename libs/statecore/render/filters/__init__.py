@@ -18,7 +18,7 @@ from statecore.render.filters import addresses, combinatorics, lists, machine, t
 _LETTERS = string.ascii_letters + string.digits
 
 
-def random_text(size: int | str = 32, *_: object, **__: object) -> str:
+def random_text(size: int | str = 32) -> str:
     """Jinja filter ``random_str``: return a random text of ``size`` letters and digits, from a cryptographic source."""
     # Imported here, as below: few templates use random values, and every process would load the module.
     import secrets
@@ -67,7 +67,7 @@ FILTERS: Mapping[str, Callable[..., object]] = {
     "dirname": os.path.dirname,
     "dns_check": machine.dns_check,
     "exactly_n_true": lists.exactly,
-    "exactly_one_true": lists.exactly,
+    "exactly_one_true": lists.exactly_one,
     "extend_dict_key_value": lists.extend_value,
     "file_hashsum": machine.file_hashsum,
     "filter_by_networks": addresses.filter_by_networks,
@@ -135,7 +135,7 @@ FILTERS: Mapping[str, Callable[..., object]] = {
     "sorted_ignorecase": lambda value: sorted(value, key=str.lower),
     "str_to_num": text.to_num,
     "strftime": text.strftime,
-    "substring_in_list": lambda part, whole: any(part in each for each in whole),
+    "substring_in_list": lambda value, list_to_search: any(value in each for each in list_to_search),
     "symmetric_difference": lists.symmetric_difference,
     "to_bool": text.to_bool,
     "to_bytes": text.to_bytes,
@@ -174,9 +174,9 @@ def if_else(context: Context, *pairs: object, **options: object) -> object:
     return context.resolve("salt")["match.ifelse"](*pairs, **options)
 
 
-def fail(message: object) -> None:
+def fail(msg: object) -> None:
     """Jinja function ``raise``: stop the rendering with an error message. Raise TemplateError."""
-    raise jinja2.TemplateError(str(message))
+    raise jinja2.TemplateError(str(msg))
 
 
 GLOBALS: Mapping[str, Callable[..., object]] = {"ifelse": if_else, "raise": fail}

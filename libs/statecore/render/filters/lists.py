@@ -38,33 +38,33 @@ def _both_hashable(left: object, right: object) -> bool:
     return isinstance(left, Hashable) and isinstance(right, Hashable)
 
 
-def intersect(left: Collection[object], right: Collection[object]) -> Collection[object]:
+def intersect(lst1: Collection[object], lst2: Collection[object]) -> Collection[object]:
     """Jinja filter: return the values that are in both lists."""
-    if _both_hashable(left, right):
-        return set(left) & set(right)
-    return unique([value for value in left if value in right])
+    if _both_hashable(lst1, lst2):
+        return set(lst1) & set(lst2)
+    return unique([value for value in lst1 if value in lst2])
 
 
-def difference(left: Collection[object], right: Collection[object]) -> Collection[object]:
-    """Jinja filter: return the values of the list ``left`` that are not in the list ``right``."""
-    if _both_hashable(left, right):
-        return set(left) - set(right)
-    return unique([value for value in left if value not in right])
+def difference(lst1: Collection[object], lst2: Collection[object]) -> Collection[object]:
+    """Jinja filter: return the values of the list ``lst1`` that are not in the list ``lst2``."""
+    if _both_hashable(lst1, lst2):
+        return set(lst1) - set(lst2)
+    return unique([value for value in lst1 if value not in lst2])
 
 
-def union(left: Collection[object], right: Collection[object]) -> Collection[object]:
+def union(lst1: Collection[object], lst2: Collection[object]) -> Collection[object]:
     """Jinja filter: return the values that are in one of the two lists, without repetition."""
-    if _both_hashable(left, right):
-        return set(left) | set(right)
-    return unique([*left, *right])
+    if _both_hashable(lst1, lst2):
+        return set(lst1) | set(lst2)
+    return unique([*lst1, *lst2])
 
 
-def symmetric_difference(left: Collection[object], right: Collection[object]) -> Collection[object]:
+def symmetric_difference(lst1: Collection[object], lst2: Collection[object]) -> Collection[object]:
     """Jinja filter: return the values that are in exactly one of the two lists."""
-    if _both_hashable(left, right):
-        return set(left) ^ set(right)
-    both = intersect(left, right)
-    return [value for value in union(left, right) if value not in both]
+    if _both_hashable(lst1, lst2):
+        return set(lst1) ^ set(lst2)
+    both = intersect(lst1, lst2)
+    return [value for value in union(lst1, lst2) if value not in both]
 
 
 def average(given: object) -> float:
@@ -91,14 +91,19 @@ def flatten(given: Iterable[object], levels: int | None = None, preserve_nulls: 
     return flat
 
 
-def exactly(given: Iterable[object], amount: int = 1) -> bool:
+def exactly(iterable: Iterable[object], amount: int = 1) -> bool:
     """Jinja filter ``exactly_n_true``: return whether exactly ``amount`` of the values are true."""
-    return sum(1 for value in given if value) == amount
+    return sum(1 for value in iterable if value) == amount
 
 
-def is_iterable(value: object) -> bool:
-    """Jinja filter ``is_iter``: return whether the value can be iterated and is not a text."""
-    return isinstance(value, Iterable) and not isinstance(value, str)
+def exactly_one(iterable: Iterable[object]) -> bool:
+    """Jinja filter ``exactly_one_true``: return whether exactly one of the values is true."""
+    return exactly(iterable)
+
+
+def is_iterable(thing: object, ignore: type | tuple[type, ...] = (str,)) -> bool:
+    """Jinja filter ``is_iter``: return whether the value can be iterated and is of none of the types in ``ignore``."""
+    return isinstance(thing, Iterable) and not (ignore and isinstance(thing, ignore))
 
 
 def compare_lists(old: list[object], new: list[object]) -> dict[str, list[object]]:
@@ -147,25 +152,31 @@ def traverse(data: object, key: str, default: object = None, delimiter: str = va
     return values.traverse(data, key, default, delimiter)
 
 
-def set_value(data: _Map, path: str, value: object, delimiter: str = values.DELIMITER) -> _Map:
+def set_value(
+    in_dict: _Map, keys: str, value: object, delimiter: str = values.DELIMITER, ordered_dict: bool = False
+) -> _Map:
     """Jinja filter ``set_dict_key_value``: set the value at a path such as ``a:b`` in nested maps, and return the
     outermost map.
 
     Missing maps on the path are created.
     """
-    return _changed(data, path.split(delimiter), lambda old: value)
+    return _changed(in_dict, keys.split(delimiter), lambda old: value)
 
 
-def append_value(data: _Map, path: str, value: object, delimiter: str = values.DELIMITER) -> _Map:
+def append_value(
+    in_dict: _Map, keys: str, value: object, delimiter: str = values.DELIMITER, ordered_dict: bool = False
+) -> _Map:
     """Jinja filter ``append_dict_key_value``: append a value to the list at a path such as ``a:b``, and return the
     outermost map.
 
     Raise InvocationError if the value at the path is not a list.
     """
-    return _changed(data, path.split(delimiter), lambda old: [*_list(old, "append"), value])
+    return _changed(in_dict, keys.split(delimiter), lambda old: [*_list(old, "append"), value])
 
 
-def extend_value(data: _Map, path: str, value: object, delimiter: str = values.DELIMITER) -> _Map:
+def extend_value(
+    in_dict: _Map, keys: str, value: object, delimiter: str = values.DELIMITER, ordered_dict: bool = False
+) -> _Map:
     """Jinja filter ``extend_dict_key_value``: append several values to the list at a path such as ``a:b``, and return
     the outermost map.
 
@@ -173,10 +184,12 @@ def extend_value(data: _Map, path: str, value: object, delimiter: str = values.D
     """
     if not isinstance(value, Iterable):
         raise InvocationError(f"Cannot extend with a {type(value).__name__}")
-    return _changed(data, path.split(delimiter), lambda old: [*_list(old, "extend"), *value])
+    return _changed(in_dict, keys.split(delimiter), lambda old: [*_list(old, "extend"), *value])
 
 
-def update_value(data: _Map, path: str, value: object, delimiter: str = values.DELIMITER) -> _Map:
+def update_value(
+    in_dict: _Map, keys: str, value: object, delimiter: str = values.DELIMITER, ordered_dict: bool = False
+) -> _Map:
     """Jinja filter ``update_dict_key_value``: update the map at a path such as ``a:b`` with another map, and return the
     outermost map.
 
@@ -184,7 +197,7 @@ def update_value(data: _Map, path: str, value: object, delimiter: str = values.D
     """
     if not isinstance(value, Mapping):
         raise InvocationError(f"Cannot update with a {type(value).__name__}")
-    return _changed(data, path.split(delimiter), lambda old: {**_map(old), **value})
+    return _changed(in_dict, keys.split(delimiter), lambda old: {**_map(old), **value})
 
 
 def _list(value: object, verb: str) -> list[object]:
@@ -217,16 +230,36 @@ def _changed(data: _Map, path: list[str], change: Callable[[object], object]) ->
     return data
 
 
-def encoded(data: object, encoding: str = "utf-8", errors: str = "strict", **_: object) -> object:
+def encoded(
+    data: object,
+    encoding: str | None = None,
+    errors: str = "strict",
+    keep: bool = False,
+    preserve_dict_class: bool = False,
+    preserve_tuples: bool = False,
+) -> object:
     """Jinja filter ``json_encode_list``: return nested maps and lists with every text in them, keys too, encoded as
     bytes.
+
+    Tuples become lists unless ``preserve_tuples`` is true. ``keep``: a text that cannot be encoded stays a text;
+    otherwise raise UnicodeEncodeError. ``preserve_dict_class`` has no effect.
     """
+
+    def inner(value: object) -> object:
+        return encoded(value, encoding, errors, keep, preserve_dict_class, preserve_tuples)
+
     if isinstance(data, str):
-        return data.encode(encoding, errors)
+        try:
+            return data.encode(encoding or "utf-8", errors)
+        except UnicodeEncodeError:
+            if not keep:
+                raise
+            return data
     if isinstance(data, Mapping):
-        return {encoded(key, encoding, errors): encoded(value, encoding, errors) for key, value in data.items()}
+        return {inner(key): inner(value) for key, value in data.items()}
     if isinstance(data, list | tuple):
-        return [encoded(value, encoding, errors) for value in data]
+        items = [inner(value) for value in data]
+        return tuple(items) if preserve_tuples and isinstance(data, tuple) else items
     return data
 
 
@@ -250,7 +283,7 @@ def mysql_rows(lines: Iterable[str], key: str) -> dict[str | float, dict[str, st
     return rows
 
 
-def json_query(data: object, expression: str) -> object:
+def json_query(data: object, expr: str) -> object:
     """Jinja filter: return the result of a JMESPath expression for nested data.
 
     Raise TemplateRuntimeError if the Python package jmespath is not installed.
@@ -259,4 +292,4 @@ def json_query(data: object, expression: str) -> object:
         import jmespath  # optional: few templates use it
     except ImportError as error:
         raise jinja2.TemplateRuntimeError("json_query requires jmespath module installed") from error
-    return jmespath.search(expression, data)
+    return jmespath.search(expr, data)

@@ -31,8 +31,11 @@ _CONNECT = 2.0
 
 
 def _host_path(context: Context, path: object) -> Path:
+    return host_path(context.resolve("opts"), path)
+
+
+def host_path(opts: object, path: object) -> Path:
     """Return the path in this process's file system for a path of the managed host (below the option ``host_root``)."""
-    opts = context.resolve("opts")
     root = str(opts.get("host_root") or "/") if hasattr(opts, "get") else "/"
     return rooted_path.below(Path(root))(root, str(path).lstrip("/")) if root != "/" else Path(str(path))
 
@@ -70,9 +73,9 @@ def is_empty(context: Context, path: str) -> bool:
 
 
 @jinja2.pass_context
-def is_text_file(context: Context, path: str) -> bool:
-    """Jinja filter: return whether a file of the managed host exists and its beginning looks like text."""
-    data = _first_bytes(_host_path(context, path), _SNIFF_TEXT)
+def is_text_file(context: Context, fp_: str, blocksize: int = _SNIFF_TEXT) -> bool:
+    """Jinja filter: return whether a file of the managed host exists and its first ``blocksize`` bytes look like text."""
+    data = _first_bytes(_host_path(context, fp_), blocksize)
     return data is not None and not _is_binary(data)
 
 
@@ -181,8 +184,17 @@ def gen_mac(prefix: str = "AC:DE:48") -> str:
     return ":".join((prefix, *(f"{byte:02X}" for byte in secrets.token_bytes(3))))
 
 
-def http_query(url: str, *_: object, **__: object) -> object:
-    """Jinja filter: raise TemplateRuntimeError, because templates must not send HTTP requests."""
-    raise jinja2.TemplateRuntimeError(
-        f"http_query: templates do not fetch {url}: fetch it in a module of your own (_modules), or give it as pillar"
-    )
+@jinja2.pass_context
+def http_query(context: Context, url: str, method: str = "GET", **kwargs: object) -> object:
+    """Jinja filter: return the result of the execution function ``http.query`` for a URL, with the same arguments.
+
+    Raise TemplateRuntimeError unless the option ``jinja_http_query`` is true: a template that waits for a server delays
+    every job that renders it.
+    """
+    opts = context.resolve("opts")
+    if not (hasattr(opts, "get") and opts.get("jinja_http_query")):
+        raise jinja2.TemplateRuntimeError(
+            f"http_query: templates do not fetch {url}: set the option 'jinja_http_query: true', fetch it in a module of"
+            " your own (_modules), or give it as pillar"
+        )
+    return context.resolve("salt")["http.query"](url, method=method, **kwargs)

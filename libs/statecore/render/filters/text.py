@@ -114,44 +114,40 @@ def _flags(ignorecase: bool, multiline: bool) -> int:
     return (re.IGNORECASE if ignorecase else 0) | (re.MULTILINE if multiline else 0)
 
 
-def regex_search(
-    text: str, pattern: str, ignorecase: bool = False, multiline: bool = False
-) -> tuple[object, ...] | None:
+def regex_search(txt: str, rgx: str, ignorecase: bool = False, multiline: bool = False) -> tuple[object, ...] | None:
     """Jinja filter: return a tuple of the groups of the first match of a regular expression anywhere in a text; None without a
     match.
     """
-    return _groups(re.search(pattern, text, _flags(ignorecase, multiline)))
+    return _groups(re.search(rgx, txt, _flags(ignorecase, multiline)))
 
 
-def regex_match(
-    text: str, pattern: str, ignorecase: bool = False, multiline: bool = False
-) -> tuple[object, ...] | None:
+def regex_match(txt: str, rgx: str, ignorecase: bool = False, multiline: bool = False) -> tuple[object, ...] | None:
     """Jinja filter: return a tuple of the groups of a match of a regular expression at the beginning of a text; None without a
     match.
     """
-    return _groups(re.match(pattern, text, _flags(ignorecase, multiline)))
+    return _groups(re.match(rgx, txt, _flags(ignorecase, multiline)))
 
 
-def regex_replace(text: str, pattern: str, repl: str, ignorecase: bool = False, multiline: bool = False) -> str:
-    """Jinja filter: return a text with every match of a regular expression replaced by ``repl``."""
-    return re.sub(pattern, repl, text, flags=_flags(ignorecase, multiline))
+def regex_replace(txt: str, rgx: str, val: str, ignorecase: bool = False, multiline: bool = False) -> str:
+    """Jinja filter: return a text with every match of a regular expression replaced by ``val``."""
+    return re.sub(rgx, val, txt, flags=_flags(ignorecase, multiline))
 
 
-def strftime(value: object, form: str = "%Y-%m-%d") -> str:
+def strftime(date: object = None, format: str = "%Y-%m-%d") -> str:
     """Jinja filter: return a time as text in the given format.
 
     The time is seconds since 1970, a datetime, a text such as an ISO 8601 date, or empty for the current time. Raise
     ValueError for other texts.
     """
-    if isinstance(value, datetime):
-        moment = value
-    elif isinstance(value, int | float):
-        moment = datetime.fromtimestamp(value, UTC)
-    elif str(value).replace(".", "", 1).isdecimal():
-        moment = datetime.fromtimestamp(float(str(value)), UTC)
+    if isinstance(date, datetime):
+        moment = date
+    elif isinstance(date, int | float):
+        moment = datetime.fromtimestamp(date, UTC)
+    elif str(date).replace(".", "", 1).isdecimal():
+        moment = datetime.fromtimestamp(float(str(date)), UTC)
     else:
-        moment = _moment(str(value)) if value else datetime.now(UTC)
-    return moment.strftime(form)
+        moment = _moment(str(date)) if date else datetime.now(UTC)
+    return moment.strftime(format)
 
 
 def _moment(text: str) -> datetime:
@@ -189,15 +185,15 @@ def base64_decode(text: str | bytes) -> str:
     return base64.b64decode(text).decode()
 
 
-def method_call(value: object, method: str, *args: object, **kwargs: object) -> object:
+def method_call(obj: object, f_name: str, *f_args: object, **f_kwargs: object) -> object:
     """Jinja filter: call a public method of a value and return the result; None if the value has no such method.
 
     Raise SecurityError for a name that begins with ``_``.
     """
-    if method.startswith("_"):
-        raise jinja2.exceptions.SecurityError(f"'{method}' is not a public method")
-    found = getattr(value, method, None)
-    return found(*args, **kwargs) if found is not None else None
+    if f_name.startswith("_"):
+        raise jinja2.exceptions.SecurityError(f"'{f_name}' is not a public method")
+    found = getattr(obj, f_name, None)
+    return found(*f_args, **f_kwargs) if found is not None else None
 
 
 def to_num(value: str | float) -> str | float:
@@ -242,17 +238,17 @@ def sls_parameters(value: Mapping[object, object], flow_style: bool = False) -> 
     return yaml_text([{key: item} for key, item in value.items()], flow_style)
 
 
-def hmac_text(text: object, secret: str) -> str:
-    """Jinja filter ``hmac_compute``: return the hexadecimal HMAC-SHA256 of a text with the key ``secret``."""
-    return hmac.new(_bytes(secret), _bytes(text), hashlib.sha256).hexdigest()
+def hmac_text(string: object, shared_secret: str) -> str:
+    """Jinja filter ``hmac_compute``: return the hexadecimal HMAC-SHA256 of a text with the key ``shared_secret``."""
+    return hmac.new(_bytes(shared_secret), _bytes(string), hashlib.sha256).hexdigest()
 
 
-def hmac_matches(text: object, secret: str, challenge: str) -> bool:
-    """Jinja filter ``hmac``: return whether ``challenge`` is the base64 form of the HMAC-SHA256 of a text with the key
-    ``secret``.
+def hmac_matches(string: object, shared_secret: str, challenge_hmac: str) -> bool:
+    """Jinja filter ``hmac``: return whether ``challenge_hmac`` is the base64 form of the HMAC-SHA256 of a text with the key
+    ``shared_secret``.
     """
-    own = base64.b64encode(hmac.new(_bytes(secret), _bytes(text), hashlib.sha256).digest())
-    return hmac.compare_digest(own, _bytes(challenge))
+    own = base64.b64encode(hmac.new(_bytes(shared_secret), _bytes(string), hashlib.sha256).digest())
+    return hmac.compare_digest(own, _bytes(challenge_hmac))
 
 
 def _bytes(text: object) -> bytes:
@@ -338,22 +334,23 @@ def python_text(value: object) -> Markup:
     return Markup(pprint.pformat(_plain(value) if isinstance(value, Mapping) else value).strip())
 
 
-def path_join(*parts: object) -> str:
+def path_join(*parts: object, use_posixpath: bool = False) -> str:
     """Jinja filter ``path_join``: return the parts joined to one normalized path.
 
-    A part that begins with a slash is appended too: ``/a`` and ``/b`` give ``/a/b``.
+    A part that begins with a slash is appended too: ``/a`` and ``/b`` give ``/a/b``. ``use_posixpath`` has no effect,
+    because all paths are POSIX paths.
     """
     first, *rest = (os.path.normpath(str(part)) for part in parts)
     return os.path.normpath(os.path.join(first, *(part.lstrip("/") for part in rest)))
 
 
-def to_bytes(text: object, encoding: str = "utf-8", errors: str = "strict") -> bytes:
+def to_bytes(text: object, encoding: str | None = None, errors: str = "strict") -> bytes:
     """Jinja filter: return a text encoded as bytes; bytes are returned unchanged. Raise TypeError for other types."""
     if isinstance(text, bytes | bytearray):
         return bytes(text)
     if not isinstance(text, str):
         raise TypeError(f"expected str, bytes, or bytearray not {type(text)}")
-    return text.encode(encoding, errors)
+    return text.encode(encoding or "utf-8", errors)
 
 
 def undefined_in(value: object, seen: set[int]) -> list[jinja2.Undefined]:

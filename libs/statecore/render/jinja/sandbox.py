@@ -20,8 +20,10 @@ from jinja2.compiler import CodeGenerator, Frame
 from jinja2.runtime import Context
 from jinja2.sandbox import SandboxedEnvironment
 
+from statecore.model import tree_url
 from statecore.model.ports import Files
 from statecore.render.filters import FILTERS, GLOBALS, TESTS
+from statecore.render.filters.machine import host_path
 from statecore.render.filters.text import printable
 from statecore.render.jinja.tags import SerializerExtension
 from statecore.render.memory import RenderMemory
@@ -86,11 +88,14 @@ class TreeLoader(jinja2.BaseLoader):
 
     def get_source(self, environment: jinja2.Environment, template: str) -> tuple[str, str, Callable[[], bool]]:
         """Return (text, path on disk, function that returns True) of a template in the state tree, as Jinja's interface
-        requires.
+        requires. A path that begins with a slash may also be a file of the managed host.
 
         Raise TemplateNotFound if there is no such file, TemplateError if it cannot be read as UTF-8.
         """
-        path = self._files.fetch(template.removeprefix("salt://"), self._saltenv)
+        path = self._files.fetch(tree_url.split(template).path, self._saltenv)
+        if path is None and template.startswith("/"):
+            # As in Salt, an absolute path is also a file of the host.
+            path = host_path(environment.globals.get("opts"), template)
         if path is None or not path.is_file():
             raise jinja2.TemplateNotFound(template, f"{template} is not in saltenv '{self._saltenv}'")
         try:
@@ -230,7 +235,7 @@ class TreeEnvironment(SandboxedEnvironment):
         if not template.startswith((".", "/")):
             return template.removeprefix("salt://")
         if template.startswith("/"):
-            return template.lstrip("/")
+            return template
         parts = parent.split("/")[:-1]
         for part in template.split("/"):
             if part == "..":

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from statecore.model import tree_url
 from statecore.model.errors import Mark
 from statecore.model.ports import Files
 from statecore.model.time_limit import ComputedTooMuch, computing_limit
@@ -108,7 +109,7 @@ class _Lookup:
             found = (
                 Path(uri.removeprefix("file://"))
                 if uri.startswith("file://")
-                else self._files.fetch(uri.removeprefix("salt://").lstrip("/"), self._saltenv)
+                else self._files.fetch(tree_url.split(uri).path, self._saltenv)
             )
             if found is None or not found.is_file():
                 raise TemplateLookupException(f"{uri} is not in saltenv '{self._saltenv}'")

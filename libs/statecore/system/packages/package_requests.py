@@ -13,6 +13,7 @@ from pathlib import Path
 
 from statecore.host import copies
 from statecore.host.rooted_path import remove_tree
+from statecore.model import tree_url
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, HostError, InvocationError
 from statecore.model.ports import CommandResult, ManagedHost
@@ -104,7 +105,7 @@ def package_files(ctx: Context, sources: Mapping[str, str]) -> list[Path]:
     """
     files = []
     for name, place in sources.items():
-        if not place.startswith(("salt://", "/", *downloads.SCHEMES)):
+        if not place.startswith((tree_url.SCHEME, "/", *downloads.SCHEMES)):
             raise InvocationError(f"Path {place} for package {name} is either not absolute or an invalid protocol")
         try:
             files.append(fetched(ctx, place))
@@ -120,8 +121,9 @@ def fetched(ctx: Context, place: str) -> Path:
     Raises CommandError.
     """
     found: Path | None = None
-    if place.startswith("salt://"):
-        found = ctx.files.fetch(place.removeprefix("salt://"), ctx.saltenv)
+    if tree_url.is_tree_url(place):
+        path, named = tree_url.split(place)
+        found = ctx.files.fetch(path, named or ctx.saltenv)
     elif place.startswith(downloads.SCHEMES):
         found = downloads.cached_at(place, Path(ctx.opts.get("cachedir", "/var/cache/salt/minion")), ctx.saltenv)
         downloads.fetch(place, found)

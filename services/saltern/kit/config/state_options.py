@@ -116,6 +116,7 @@ class StateOptions(Values):
     jinja_time_limit: int = option(
         20, "seconds of computing time for rendering one file, with any renderer; commands that it runs are not counted"
     )
+    jinja_http_query: bool = option(False, "templates may send HTTP requests with the filter http_query")
     allow_undefined: bool = option(False, "undefined variables in templates are empty; False: they are an error")
     verify_ssl: bool = option(True, "http.query verifies the certificates of servers")
     ca_bundle: str | None = option(None, "file of CA certificates for http.query; null: the system's")

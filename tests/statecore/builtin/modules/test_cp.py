@@ -18,6 +18,7 @@ def tree(plain):
     plain.write("web/site.sls", "")
     plain.write("web/conf/a.txt", "a {{ name }}")
     plain.write("web/conf/deep/b.txt", "b")
+    plain.write("odd?name", "odd")
     (plain.root / "etc").mkdir()
     (plain.root / "etc/own").write_text("own")
     return plain
@@ -61,6 +62,10 @@ def tree(plain):
         ("list_master_dirs", (), {}, ["web", "web/conf", "web/conf/deep"], {}),
         ("list_master_symlinks", (), {}, {}, {}),
         ("envs", (), {}, ["base"], {}),
+        ("get_file_str", ("salt://|odd?name",), {}, "odd", {}),
+        ("get_file_str", ("salt://|odd?name?saltenv=base",), {}, "odd", {}),
+        ("get_file_str", ("salt://odd?name",), {}, False, {}),
+        ("get_file_str", ("salt:///web/conf/deep/b.txt?saltenv=base",), {}, "b", {}),
     ],
 )
 def test_calls(tree, name, args, kwargs, value, left):

@@ -8,10 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from statecore.host.content import managed_file
+from statecore.model import tree_url
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
-
-_SCHEME = "salt://"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +106,9 @@ def _multipart(content: bytes, name: str, file_name: str | None) -> Made:
 
 
 def _read(ctx: Context, name: str) -> bytes:
-    if name.startswith(_SCHEME):
-        fetched = ctx.files.fetch(name.removeprefix(_SCHEME), ctx.saltenv)
+    if tree_url.is_tree_url(name):
+        path, saltenv = tree_url.split(name)
+        fetched = ctx.files.fetch(path, saltenv or ctx.saltenv)
         data = None if fetched is None else fetched.read_bytes()
     else:
         data = managed_file.read(ctx.host.path(name), name)

@@ -11,13 +11,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
 from statecore.host.rooted_path import located, remove_tree
+from statecore.model import tree_url
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
 
 #: A line of a requirements file that includes another requirements or constraints file.
 _CHAINED = re.compile(r"^\s*(?:-r|-c|--requirement|--constraint)(?:\s+|=)([^\s#]+)", re.MULTILINE)
-
-_SCHEME = "salt://"
 
 
 def listed(requirements: str | Sequence[str] | None) -> list[str]:
@@ -43,7 +42,7 @@ def readable(
     The copies are removed afterwards. Raise CommandError for a missing file.
     """
     wanted = listed(requirements)
-    if not any(each.startswith(_SCHEME) for each in wanted) and not user:
+    if not any(each.startswith(tree_url.SCHEME) for each in wanted) and not user:
         yield [_absolute(each, cwd) for each in wanted]
         return
     name = f"/tmp/.saltern-pip-{os.urandom(8).hex()}"
@@ -88,9 +87,9 @@ def _chain(ctx: Context, wanted: str, cwd: str | None, saltenv: str) -> tuple[st
 
     Paths are paths of the host, or paths in the state tree for a salt:// file.
     """
-    if wanted.startswith(_SCHEME):
-        start, _, query = wanted.removeprefix(_SCHEME).partition("?")
-        saltenv = query.removeprefix("saltenv=") if query.startswith("saltenv=") else saltenv
+    if wanted.startswith(tree_url.SCHEME):
+        start, named = tree_url.split(wanted)
+        saltenv = named or saltenv
     else:
         start = _absolute(wanted, cwd)
     waiting, found = [start], {}
@@ -107,8 +106,8 @@ def _chain(ctx: Context, wanted: str, cwd: str | None, saltenv: str) -> tuple[st
 
 def _read(ctx: Context, at: str, wanted: str, saltenv: str) -> bytes:
     source: Path | None
-    if wanted.startswith(_SCHEME) and not at.startswith("/"):
-        source, shown = ctx.files.fetch(at, saltenv), f"{_SCHEME}{at}"
+    if wanted.startswith(tree_url.SCHEME) and not at.startswith("/"):
+        source, shown = ctx.files.fetch(at, saltenv), f"{tree_url.SCHEME}{at}"
     else:
         source, shown = ctx.host.path(at), at
     if source is None or not source.is_file():

@@ -7,6 +7,7 @@ from pathlib import Path
 from statecore.builtin.states.file.arguments import Refused, local_path, step
 from statecore.builtin.states.file.content import signers_of
 from statecore.host.content import digests, managed_file
+from statecore.model import tree_url
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, HostError, InvocationError, StateFailure
 from statecore.model.types import Outcome, Plan
@@ -79,7 +80,7 @@ def not_cached(ctx: Context, name: str, saltenv: str = "base") -> Plan:
     """Remove the copy of a URL from the minion's cache. Local paths are left alone; ``salt://`` is not supported."""
     try:
         if not name.startswith(downloads.SCHEMES):
-            if name.startswith("salt://"):
+            if tree_url.is_tree_url(name):
                 raise Refused(f"not supported: {name}; the minion keeps its copy of the tree itself")
             return Plan.unchanged(f"File {name.removeprefix('file://')} is a local path, no action taken")
         place = downloads.cached_at(name, cache_of(ctx), saltenv)
@@ -100,11 +101,11 @@ def _local_source(ctx: Context, name: str, saltenv: str) -> tuple[Path, str]:
 
     Raises Refused if the file does not exist, and HostError if it is not a regular file.
     """
-    if name.startswith("salt://"):
-        path, _, query = name.removeprefix("salt://").partition("?saltenv=")
-        found = ctx.files.fetch(path, query or saltenv)
+    if tree_url.is_tree_url(name):
+        path, named = tree_url.split(name)
+        found = ctx.files.fetch(path, named or saltenv)
         if found is None:
-            raise Refused(f"Failed to cache {name}: there is no such file in saltenv '{query or saltenv}'")
+            raise Refused(f"Failed to cache {name}: there is no such file in saltenv '{named or saltenv}'")
         return found, f"File is cached to {found}"
     path = name.removeprefix("file://")
     place = local_path(ctx, path)

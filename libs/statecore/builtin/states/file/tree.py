@@ -11,6 +11,7 @@ from pathlib import Path
 
 from statecore.builtin.states.file.arguments import Refused
 from statecore.host import rooted_path
+from statecore.model import tree_url
 from statecore.model.context import Context
 from statecore.model.values import to_int
 
@@ -43,10 +44,11 @@ class Tree:
         tried = [str(one) for one in (source if isinstance(source, list) else [source])]
         found: list[Tree] = []
         for address in tried:
-            if not address.startswith("salt://"):
+            if not tree_url.is_tree_url(address):
                 raise Refused(f"Recurse failed: Invalid source '{address}' (must be a salt:// URI)")
-            env = address.partition("?saltenv=")[2] or str(given.get("saltenv") or ctx.saltenv)
-            top = address.removeprefix("salt://").partition("?")[0].strip("/")
+            path, named = tree_url.split(address)
+            env = named or str(given.get("saltenv") or ctx.saltenv)
+            top = path.strip("/")
             prefix = f"{top}/" if top else ""
             if (given.get("merge") or not found) and (ctx.files.paths(env, prefix) or top in ctx.files.dirs(env)):
                 found.append(cls._filtered(ctx, env, prefix, given))
