@@ -36,7 +36,7 @@ MAY: Mapping[str, tuple[str, ...]] = {
 }
 
 #: Package of others -> the rooms that may import it.
-REDIS = ("masterstore", "statecore.builtin.returners.redis_return")
+REDIS = ("masterstore", "statecore.builtin.returners.redis_return", "statecore.builtin.sdb.redis_sdb")
 DOORS: Mapping[str, tuple[str, ...]] = {"redis": REDIS, "zmq": ("saltwire.zmq", "saltern"), "salt": (), "asyncio": ()}
 
 #: Names that say nothing about what is inside; ``salt.utils`` is Salt's own name.

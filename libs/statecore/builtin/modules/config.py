@@ -11,6 +11,7 @@ from fnmatch import filter as matching
 from statecore.model.context import Context
 from statecore.model.values import DELIMITER, traverse
 from statecore.model.values import merge as merged
+from statecore.system import sdb
 
 #: Values that modules and formulas expect if no configuration sets them.
 DEFAULTS: Mapping[str, object] = {
@@ -36,7 +37,8 @@ def get(
     omit_grains: bool = False,
 ) -> object:
     """Return the value at a path such as ``pkg:apache``, ``default`` if there is none. The minion's options are
-    searched first, then its grains, its pillar, the master's options and the built-in defaults.
+    searched first, then its grains, its pillar, the master's options and the built-in defaults. The value of a
+    ``sdb://PROFILE/KEY`` is looked up.
 
     merge
         "recurse" or "overwrite": return the merged values of all these sources; an earlier source has precedence
@@ -53,12 +55,13 @@ def get(
         for layer in layers:
             found = traverse(layer, key, _ABSENT, delimiter)
             if found is not _ABSENT:
-                return found
+                return sdb.get(ctx, found) if sdb.is_uri(found) else found
         return default
     united: object = {}
     for layer in reversed(layers):
         united = merged(united, layer, merge if merge == "overwrite" else "recurse")
-    return traverse(united, key, default, delimiter)
+    found = traverse(united, key, default, delimiter)
+    return sdb.get(ctx, found) if sdb.is_uri(found) else found
 
 
 def option(

@@ -8,6 +8,9 @@ Salt's name. Values come from these places; a later one replaces an earlier one:
 3. the files ``<file>.d/*.conf``, in the order of their names
 4. the environment: ``SALTERN_<OPTION>`` holds a YAML value; ``SALTERN_<OPTION>_FILE`` names a file that holds it (for secrets)
 
+A map with the key ``driver`` under a name that is no option is a profile of the SDB. A value ``sdb://PROFILE/KEY``, at any
+depth, is looked up after all places have been read.
+
 The configuration directory is ``--config-dir``, else ``SALT_CONFIG_DIR``, else ``/etc/salt``. An unknown option is an error whose
 message names the nearest option.
 """
@@ -32,7 +35,10 @@ from statecore.model.nearest import close_matches
 
 if TYPE_CHECKING:
     from saltern.kit.config import stock_minion_options
+    from statecore.runtime import sdb_options
 else:
+    # Loads the runtime, which is needed only for options with an sdb:// URI.
+    sdb_options = lazy_module("statecore.runtime.sdb_options")
     # A large table that is needed only for errors about unknown options.
     stock_minion_options = lazy_module("saltern.kit.config.stock_minion_options")
 
@@ -48,6 +54,12 @@ _FILE = "_file"
 #: Options that several files of ``<file>.d`` may each say a part of. What the main file says of them counts only without those, as
 #: in Salt: one of them is what was saved of the whole.
 _JOINED = ("beacons", "schedule")
+
+#: Maps of modules whose name has no dot.
+_SECTIONS = frozenset({"vault"})
+
+#: Beginning of a value that is looked up in the SDB.
+_SDB = "sdb://"
 
 #: Prefix of Salt's options that are joined into ``out_table``.
 _TABLE = "out.table."
@@ -133,7 +145,29 @@ def read_options(kind: type[Options], file_name: str, config_dir: str | None, en
         # A variable may be meant for the other kind of process: a lab sources one file for master and minion.
         if variable.startswith(ENV_PREFIX) and name in names:
             values[name] = _checked(name, _from_env(variable, text, hints[name]), hints, names, partial(str, variable))
-    return kind(**values)
+    if not any(_has_sdb(value) for value in values.values()):
+        return kind(**values)
+    defaults = {item.name: item.default for item in dataclasses.fields(kind)}
+    try:
+        found = sdb_options.resolved(values, {**defaults, **values})
+    except sdb_options.FAILURES as error:
+        raise ConfigError(f"{directory / file_name}: {error}") from error
+    return kind(
+        **{
+            name: _checked(
+                name, value, hints, names, partial(str, f"{directory / file_name}: from the SDB"), final=True
+            )
+            for name, value in found.items()
+        }
+    )
+
+
+def _has_sdb(value: object) -> bool:
+    if isinstance(value, str):
+        return value.startswith(_SDB)
+    if isinstance(value, Mapping):
+        return any(_has_sdb(each) for each in value.values())
+    return isinstance(value, list) and any(_has_sdb(each) for each in value)
 
 
 def _text_of(variable: str, path: str) -> str:
@@ -195,17 +229,22 @@ def _with_table(values: dict[str, Any]) -> dict[str, Any]:
 
 def _with_settings(values: dict[str, Any]) -> dict[str, Any]:
     """Return the option values with all options whose name contains a dot moved into the map
-    ``module_settings``.
+    ``module_settings``, and with them the profiles of the SDB.
 
     Such options belong to modules, and only the modules can check them. The option ``return`` becomes
     ``return_``, because Python allows no field of that name.
     """
-    dotted = {name: value for name, value in values.items() if "." in str(name).strip(".")}
+    dotted = {name: value for name, value in values.items() if "." in str(name).strip(".") or _is_section(name, value)}
     rest = {("return_" if name == "return" else name): value for name, value in values.items() if name not in dotted}
     if not dotted:
         return rest
     settings = rest.get("module_settings")
     return rest | {"module_settings": {**(settings if isinstance(settings, dict) else {}), **dotted}}
+
+
+def _is_section(name: object, value: object) -> bool:
+    """Return whether an option is a map of a module: a profile of the SDB, or one of ``_SECTIONS``."""
+    return isinstance(value, Mapping) and (name in _SECTIONS or isinstance(value.get("driver"), str))
 
 
 def _place(path: Path, name: str) -> str:
@@ -226,7 +265,12 @@ def _from_env(variable: str, text: str, hint: Any) -> Any:
         raise ConfigError(f"{variable}: not valid YAML: {_one_line(error)}") from error
 
 
-def _checked(name: str, value: Any, hints: Mapping[str, Any], names: set[str], where: Callable[[], str]) -> Any:
+def _checked(
+    name: str, value: Any, hints: Mapping[str, Any], names: set[str], where: Callable[[], str], *, final: bool = False
+) -> Any:
+    """Return the value of an option. Raise ConfigError for an unknown option, and for a value of another type; until
+    ``final``, a URI of the SDB has every type.
+    """
     if name not in names:
         # Only for minions: `saltern import` explains a stock master's options.
         if "host_root" in names and (advice := stock_minion_options.advice_for(str(name))):
@@ -234,7 +278,7 @@ def _checked(name: str, value: Any, hints: Mapping[str, Any], names: set[str], w
         near = close_matches(str(name), names, n=1)
         raise ConfigError(f"{where()}: unknown option '{name}'" + (f"; the nearest is '{near[0]}'" if near else ""))
     hint = hints[name]
-    if not _fits(value, hint):
+    if not _fits(value, hint) and (final or not _has_sdb(value)):
         raise ConfigError(f"{where()}: option '{name}' must be {_named(hint)}, not {value!r}")
     return value
 

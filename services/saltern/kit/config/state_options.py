@@ -85,6 +85,7 @@ class StateOptions(Values):
     venv_bin: str = option(
         "", "program for virtualenv.create; venv: Python's own module; empty: the first one that is installed"
     )
+    sdb_dirs: list[str] = option([], "directories of users' SDB drivers")
     states_dirs: list[str] = option([], "directories of users' state modules")
     grains_dirs: list[str] = option([], "directories of users' grain modules")
     utils_dirs: list[str] = option([], "directories of users' utility modules (`__utils__`, and importable by name)")

@@ -292,3 +292,40 @@ def test_a_file_that_is_missing_is_named(tmp_path: Path) -> None:
 )
 def test_what_is_shown_of_the_store_signs_nobody_in(url: str, seen: str) -> None:
     assert shown(MasterOptions(redis_url=url))["redis_url"] == seen
+
+
+def test_values_of_the_sdb(files: Files, tmp_path: Path) -> None:
+    """Values ``sdb://PROFILE/KEY`` are looked up at any depth and for any type; an unknown profile leaves them, as in Salt."""
+    texts = {
+        "secrets.yaml": "n: 7\nhost: db1\ndirs: [/a]\n",
+        "minion": (
+            f"mine: {{driver: yaml, files: [{tmp_path}/secrets.yaml]}}\n"
+            "master_alive_interval: sdb://mine/n\nmysql.host: sdb://mine/host\nmodule_dirs: sdb://mine/dirs\n"
+            "file_roots: {base: [sdb://mine/host]}\nid: sdb://none/x\nvault: {url: http://v}\n"
+        ),
+    }
+    options = load_minion(files(texts), {})
+    seen = as_opts(options)
+    assert (options.master_alive_interval, options.module_dirs, options.id) == (7, ["/a"], "sdb://none/x")
+    assert (seen["mysql.host"], seen["file_roots"], seen["vault"]) == ("db1", {"base": ["db1"]}, {"url": "http://v"})
+    assert seen["mine"]["driver"] == "yaml"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("n: many\n", "minion: from the SDB: option 'master_alive_interval' must be a"),
+        ("n: [", "minion: .*secrets.yaml: not valid YAML"),
+        ("{}", "option 'master_alive_interval' must be a"),
+    ],
+)
+def test_values_of_the_sdb_that_cannot_be_used(files: Files, tmp_path: Path, text: str, said: str) -> None:
+    profile = f"mine: {{driver: yaml, files: [{tmp_path}/secrets.yaml]}}\n"
+    place = files({"secrets.yaml": text, "minion": f"{profile}master_alive_interval: sdb://mine/n\n"})
+    with pytest.raises(ConfigError, match=said):
+        load_minion(place, {})
+
+
+def test_a_map_without_a_driver_is_still_an_unknown_option(files: Files) -> None:
+    with pytest.raises(ConfigError, match="unknown option 'mine'"):
+        load_minion(files({"minion": "mine: {files: []}\n"}), {})

@@ -1,0 +1,14 @@
+"""SDB driver ``json``: values of JSON files of the host. Its settings are those of the driver ``yaml``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from statecore.model.context import Context
+from statecore.system.sdb_files import value_of
+
+
+def get(ctx: Context, key: str, profile: Mapping[str, object] | None = None) -> object:
+    """Return the value at a path of the merged files, None if there is none. A missing file is logged and left out."""
+    return value_of(ctx, key, profile or {}, json.loads)

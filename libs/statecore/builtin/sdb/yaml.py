@@ -1,0 +1,26 @@
+"""SDB driver ``yaml``: values of YAML files of the host.
+
+Settings of a profile: ``files`` (paths; later files are merged over earlier ones), ``merge`` (``strategy``,
+``merge_list``), ``gpg`` (True: OpenPGP messages in the values are decrypted). A key is a path such as ``db:password``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import yaml
+
+from statecore.model.context import Context
+from statecore.system.sdb_files import value_of
+
+
+def get(ctx: Context, key: str, profile: Mapping[str, object] | None = None) -> object:
+    """Return the value at a path of the merged files, None if there is none. A missing file is logged and left out."""
+    return value_of(ctx, key, profile or {}, _parsed)
+
+
+def _parsed(text: str) -> object:
+    try:
+        return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except yaml.YAMLError as error:
+        raise ValueError(f"not valid YAML: {error}") from error

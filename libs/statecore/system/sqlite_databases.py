@@ -1,0 +1,23 @@
+"""SQLite databases that are files of the managed host."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+from statecore.host.rooted_path import located
+
+
+@contextlib.contextmanager
+def opened(path: Path) -> Iterator[sqlite3.Connection]:
+    """Yield a connection to the database at a path of the host; the file is made if it is missing. Commit at the end,
+    roll back after an exception.
+
+    Raise sqlite3.Error if the file cannot be opened or is no database, OSError for a missing directory.
+    """
+    with located(path, follow=True) as (name, way):
+        place = name if way is None else f"/proc/self/fd/{way}/{name}"
+        with contextlib.closing(sqlite3.connect(place)) as connection, connection:
+            yield connection
