@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 
-from statecore.loader import providers
+from statecore.loader import extensions, providers
 from statecore.loader.arguments import Parameters
 from statecore.loader.find import NATIVE, PLAIN, RARE, Index, ModuleFile, scan
 from statecore.loader.loaded_module import LoadedModule, Unusable, argspec, native_module, plain_module
@@ -296,7 +296,7 @@ class Loader:
     def _index(self, kind: str) -> Index:
         index = self._indexes.get(kind)
         if index is None:
-            index = scan(kind, self.extension_dir, self._more.get(kind, ()))
+            index = scan(kind, self.extension_dir, self._more.get(kind, ()), extensions.directories(kind))
             index = self._indexes[kind] = index.without(self._disabled.get(kind, frozenset()))
         return index
 

@@ -66,6 +66,14 @@ _ENDS = sorted(importlib.machinery.EXTENSION_SUFFIXES, key=len, reverse=True)
 #: Matches ``VIRTUAL = "pkg"`` and ``VIRTUAL: str = "pkg"`` in a native module's text, so that it need not be imported.
 _VIRTUAL = re.compile(r"""^VIRTUAL\s*(?::[^=\n]*)?=\s*["']([^"'\n]+)["']""", re.MULTILINE)
 
+#: Matches a text that a module of an extension assigns to a global name, such as ``__virtualname__ = "docker"``.
+_CONSTANT = re.compile(r"""^\w+\s*(?::[^=\n]*)?=\s*[("'\[]+([\w.-]+)["'].*$""", re.MULTILINE)
+
+#: Matches the body of a module's function ``__virtual__``.
+_VIRTUAL_BODY = re.compile(r"^def __virtual__\(.*?(?=^\S)", re.MULTILINE | re.DOTALL)
+
+_QUOTED = re.compile(r"""["']([\w.-]+)["']""")
+
 
 class ModuleFile(NamedTuple):
     """One file that may contain a module of Salt: its kind ("modules", "states" ...), name and path."""
@@ -75,38 +83,45 @@ class ModuleFile(NamedTuple):
     stem: str
     path: Path
     native: bool
+    #: True for a file of an installed extension (``extensions.py``).
+    packaged: bool = False
 
 
 @dataclass(slots=True)
 class Index:
-    """The module files of one kind ("modules", "states" ...) by file name, users' files first."""
+    """The module files of one kind ("modules", "states" ...) by file name: users' files, then those of extensions, then
+    built-in files.
+    """
 
     custom: dict[str, ModuleFile]
     native: dict[str, ModuleFile]
+    packaged: dict[str, ModuleFile] = field(default_factory=dict)
     _texts: dict[Path, str] = field(default_factory=dict)
+    _constants: dict[Path, frozenset[str]] = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[ModuleFile]:
-        yield from (self.custom[stem] for stem in sorted(self.custom))
-        yield from (self.native[stem] for stem in sorted(self.native))
+        for sources in (self.custom, self.packaged, self.native):
+            yield from (sources[stem] for stem in sorted(sources))
 
     def without(self, stems: Collection[str]) -> Index:
         """Return this index without the module files whose file name (without suffix) is in ``stems``."""
         if not stems:
             return self
-        custom, native = (
+        custom, native, packaged = (
             {stem: source for stem, source in sources.items() if stem not in stems}
-            for sources in (self.custom, self.native)
+            for sources in (self.custom, self.native, self.packaged)
         )
-        return Index(custom=custom, native=native)
+        return Index(custom=custom, native=native, packaged=packaged)
 
     def candidates(self, name: str) -> Iterator[ModuleFile]:
         """Yield the module files that may have the module name ``name``, in the order to try them: users' files, then
-        built-in files.
+        files of extensions, then built-in files.
 
         In each group the file called ``name`` comes first. The files whose text declares ``name`` as their virtual name
         follow, sorted by file name. The text of a file is read only when the iteration reaches the file.
         """
         yield from self._among(self.custom, name)
+        yield from self._among(self.packaged, name)
         yield from self._among(self.native, name)
 
     def _among(self, sources: Mapping[str, ModuleFile], name: str) -> Iterator[ModuleFile]:
@@ -123,6 +138,10 @@ class Index:
         """
         if source.path.suffix in COMPILED:
             return True
+        if source.packaged:
+            if source.path not in self._constants:
+                self._constants[source.path] = _named_texts(_text(source.path))
+            return name in self._constants[source.path]
         text = self._texts.get(source.path)
         if text is None:
             text = self._texts[source.path] = _text(source.path)
@@ -132,19 +151,24 @@ class Index:
         return f'"{name}"' in text or f"'{name}'" in text
 
 
-def scan(kind: str, extension_dir: Path | None, more: Sequence[Path] = ()) -> Index:
+def scan(kind: str, extension_dir: Path | None, more: Sequence[Path] = (), extensions: Sequence[Path] = ()) -> Index:
     """Return the Index of all module files of one kind ("modules", "states" ...). Only directories are listed; no file
     is read.
 
-    ``more`` are directories of users' modules that are searched before the kind's directory in ``extension_dir``. A
-    missing directory counts as empty.
+    ``more`` are directories of users' modules that are searched before the kind's directory in ``extension_dir``.
+    ``extensions`` are directories of installed extensions. A missing directory counts as empty.
     """
     native = _files(kind, _package_dir(NATIVE[kind]), native=True) if kind in NATIVE else {}
     directories = [*more, *([extension_dir / kind] if extension_dir is not None else [])]
     custom: dict[str, ModuleFile] = {}
     for directory in reversed(directories):
         custom |= _files(kind, directory, native=False)
-    return Index(custom=custom, native=native)
+    packaged: dict[str, ModuleFile] = {}
+    for directory in reversed(extensions):
+        packaged |= _files(kind, directory, native=False, packaged=True)
+    return Index(
+        custom=custom, native=native, packaged={stem: file for stem, file in packaged.items() if stem not in custom}
+    )
 
 
 def _package_dir(package: str) -> Path:
@@ -154,7 +178,7 @@ def _package_dir(package: str) -> Path:
     return Path(next(iter(spec.submodule_search_locations)))
 
 
-def _files(kind: str, directory: Path, *, native: bool) -> dict[str, ModuleFile]:
+def _files(kind: str, directory: Path, *, native: bool, packaged: bool = False) -> dict[str, ModuleFile]:
     found: dict[str, ModuleFile] = {}
     try:
         paths = sorted(directory.iterdir())
@@ -168,15 +192,24 @@ def _files(kind: str, directory: Path, *, native: bool) -> dict[str, ModuleFile]
         if path.name.startswith(("_", ".")):
             continue
         if path.suffix == ".py":
-            found[path.stem] = ModuleFile(kind, path.stem, path, native)
+            found[path.stem] = ModuleFile(kind, path.stem, path, native, packaged)
         elif path.suffix in COMPILED:
             # foo.cpython-311-x86_64-linux-gnu.so. A file for another Python version leaves a stem that is no identifier.
             stem = next(path.name.removesuffix(end) for end in (*_ENDS, path.suffix) if path.name.endswith(end))
             if not native and stem.isidentifier():
-                others.setdefault(stem, ModuleFile(kind, stem, path, native))
+                others.setdefault(stem, ModuleFile(kind, stem, path, native, packaged))
         elif (path / "__init__.py").is_file():
-            found.setdefault(path.name, ModuleFile(kind, path.name, path / "__init__.py", native))
+            found.setdefault(path.name, ModuleFile(kind, path.name, path / "__init__.py", native, packaged))
     return {**others, **found}
+
+
+def _named_texts(text: str) -> frozenset[str]:
+    """Return the texts that may be the virtual name of an extension's module: those that the file assigns to global
+    names, and those in its function ``__virtual__``.
+    """
+    body = _VIRTUAL_BODY.search(f"{text}\n.")
+    lines = [*(match.group() for match in _CONSTANT.finditer(text)), body.group() if body else ""]
+    return frozenset(name for line in lines for name in _QUOTED.findall(line))
 
 
 def _text(path: Path) -> str:

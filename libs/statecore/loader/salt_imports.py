@@ -19,6 +19,7 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import TYPE_CHECKING
 
+from statecore.loader import extensions
 from statecore.model import salt_package
 
 if TYPE_CHECKING:
@@ -74,16 +75,16 @@ class SaltImport:
         return None
 
 
-def load(name: str, path: Path, directories: Sequence[Path]) -> ModuleType:
+def load(name: str, path: Path, directories: Sequence[Path], *, packaged: bool = False) -> ModuleType:
     """Run a user's Python file as the module ``name`` of sys.modules and return the module.
 
-    The file may import the files of ``directories`` by name. If the file raises an exception, the module is removed
+    The file may import the files of ``directories`` by name. ``packaged``: the file is one of an installed extension, so
+    Python's compiled code of it (.pyc) is used. If the file raises an exception, the module is removed
     from sys.modules and the exception is passed on. A compiled extension uses Python's own import.
     """
-    salt_package.install()
-    if not any(isinstance(finder, _PackageFinder) for finder in sys.meta_path):
-        sys.meta_path.insert(0, _PackageFinder())
-    loader = _FORMS.get(path.suffix, _compiled)(name, path, SaltImport(directories))
+    _install_finders()
+    form = _InstalledLoader if packaged and path.suffix == ".py" else _FORMS.get(path.suffix, _compiled)
+    loader = form(name, path, SaltImport(directories))
     package = loader.inside(name) if isinstance(loader, _ZipLoader) else None
     package = [str(path.parent)] if path.name == "__init__.py" else package
     # A built extension is not at ``path``.
@@ -132,6 +133,14 @@ class _FreshLoader(_OwnImport, importlib.machinery.SourceFileLoader):  # type: i
     def get_code(self, fullname: str) -> CodeType:
         path = self.get_filename(fullname)
         return self.source_to_code(self.get_data(path), path)
+
+
+class _InstalledLoader(_OwnImport, importlib.machinery.SourceFileLoader):  # type: ignore[misc]
+    """Import loader of a file of an installed extension. Python's compiled code of it is used and written."""
+
+    def __init__(self, fullname: str, path: Path, own_import: SaltImport) -> None:
+        super().__init__(fullname, str(path))
+        self.own_import = own_import
 
 
 class _BytecodeLoader(_OwnImport, importlib.machinery.SourcelessFileLoader):
@@ -202,6 +211,37 @@ class _PackageFinder:
             origin = Path(found.loader.archive, found.loader.prefix)
             found.loader = _ZipLoader(fullname, origin, loader.own_import)
         return found
+
+
+class _ExtensionFinder:
+    """Import finder for installed extensions, so that ``salt`` is our compatibility package in all their modules, even if
+    a Salt is installed for the same Python.
+    """
+
+    def __init__(self) -> None:
+        #: Names of the installed extensions' packages, such as ``saltext.docker``.
+        self.packages: frozenset[str] = frozenset()
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        """Return the import spec of a module of an installed extension; None for all other modules."""
+        if not any(fullname == package or fullname.startswith(f"{package}.") for package in self.packages):
+            return None
+        found = importlib.machinery.PathFinder.find_spec(fullname, path, target)
+        if found is not None and found.origin and isinstance(found.loader, importlib.machinery.SourceFileLoader):
+            found.loader = _InstalledLoader(fullname, Path(found.origin), SaltImport(()))
+        return found
+
+
+def _install_finders() -> None:
+    """Add the import finders for users' code to sys.meta_path unless they are there."""
+    salt_package.install()
+    finder = next((each for each in sys.meta_path if isinstance(each, _ExtensionFinder)), None)
+    if finder is None:
+        finder = _ExtensionFinder()
+        sys.meta_path[:0] = [_PackageFinder(), finder]
+    finder.packages = frozenset(each.package for each in extensions.installed())
 
 
 def _of_salt(name: str, fromlist: Sequence[str]) -> ModuleType:

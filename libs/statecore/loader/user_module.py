@@ -48,7 +48,7 @@ class UserModule:
         name = f"{LOADED}.{source.kind}.{source.stem}"
         here = source.path.parent.parent if source.path.name == "__init__.py" else source.path.parent
         try:
-            self.module = load(name, source.path, (here, *directories))
+            self.module = load(name, source.path, (here, *directories), packaged=source.packaged)
         except (Exception, SystemExit) as error:
             raise Unusable(f"{source.path} failed to import: {_short_message(error, source)}") from error
         self._entered: tuple[Context, dict[str, object]] | None = None

@@ -61,6 +61,9 @@ def _run(fun: str, own: Mapping[str, Runner], tools: RunnerTools, *args: object,
             raise RunnerFault(wrong)
         return function(*args, **kwargs)
     except NotAvailable as missing:
+        if missing.name == fun and fun in own:
+            # A file mentions the runner's name, but is not this runner.
+            return own[fun](tools, *args, **kwargs)
         if missing.name == fun:
             raise RunnerFault(str(missing)) from missing
         raise
