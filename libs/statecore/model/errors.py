@@ -114,7 +114,7 @@ class CommandError(StatecoreError):
         if not info:
             return self.error
         sentence = self.error if self.error[-1:] in ("", ".", "?", "!") else f"{self.error}."
-        return f"{sentence} Additional info follows:\n\n".lstrip(" ") + "\n".join(_lines(info, 0, "")).rstrip()
+        return f"{sentence} Additional info follows:\n\n".lstrip(" ") + nested_text(info)
 
 
 class TargetError(StatecoreError):
@@ -155,6 +155,11 @@ class StateFailure(StatecoreError):
 
     def __str__(self) -> str:
         return self.comment
+
+
+def nested_text(data: object) -> str:
+    """Return data as the outputter ``nested`` shows it, without colours and without a line end."""
+    return "\n".join(_lines(data, 0, "")).rstrip()
 
 
 def _lines(data: object, indent: int, prefix: str) -> Iterator[str]:

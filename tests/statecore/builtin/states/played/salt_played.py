@@ -136,4 +136,5 @@ def main():
     json.dump(answers, sys.stdout, default=str)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,28 @@
+"""Result of a program of the managed host as Salt's ``cmd.run_all`` returns it, for functions that pass it on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypedDict
+
+from statecore.model.ports import ManagedHost
+
+
+class RunResult(TypedDict):
+    """Process id, exit code and output of a program, without the line ends of the output's end."""
+
+    pid: int
+    retcode: int
+    stdout: str
+    stderr: str
+
+
+def run_all(host: ManagedHost, words: Sequence[str], *, stdin: str | None = None) -> RunResult:
+    """Run a program of the host and return the map of ``cmd.run_all``."""
+    done = host.run(list(words), stdin=stdin)
+    return {
+        "pid": done.pid,
+        "retcode": done.retcode,
+        "stdout": done.stdout.rstrip("\n"),
+        "stderr": done.stderr.rstrip("\n"),
+    }

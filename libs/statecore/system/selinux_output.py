@@ -1,0 +1,106 @@
+"""Parsers of the output of SELinux's programs: semanage, semodule and restorecon. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple, TypedDict
+
+#: Letter of a kind of file (option ``--ftype`` of semanage fcontext) -> its name in the program's list.
+FILE_TYPES: Mapping[str, str] = {
+    "a": "all files",
+    "f": "regular file",
+    "d": "directory",
+    "c": "character device",
+    "b": "block device",
+    "s": "socket",
+    "l": "symbolic link",
+    "p": "named pipe",
+}
+
+_BOOLEAN = re.compile(r"^(\S+)\s+\(\s*(\w+)\s*,\s*(\w+)\s*\)\s*(.*?)\s*$", re.MULTILINE)
+
+_FILE_RULE = re.compile(
+    rf"^(\S+) +({'|'.join(FILE_TYPES.values())}) +([^:\s]+:[^:\s]+:[^:\s]+:\S+)[ \t]*$", re.MULTILINE
+)
+
+_PORT_RULE = re.compile(r"^(\w+) +(\w+) +(\d[\d\-, ]*?) *$", re.MULTILINE)
+
+_WOULD = re.compile(r"^Would relabel (.*) from (\S+) to (\S+)$", re.MULTILINE)
+
+#: Output of policycoreutils before 2.7.
+_RESET = re.compile(r"^restorecon reset (.*) context (\S+)->(\S+)$", re.MULTILINE)
+
+_PARTS = ("sel_user", "sel_role", "sel_type", "sel_level")
+
+
+class BooleanState(TypedDict):
+    """A boolean of SELinux: whether it is on now, and after the next start."""
+
+    State: str
+    Default: str
+    Description: str
+
+
+class PortRule(NamedTuple):
+    """A rule of the policy for ports: type, protocol, and ports or ranges of ports."""
+
+    sel_type: str
+    protocol: str
+    ports: tuple[str, ...]
+
+
+def booleans(text: str) -> dict[str, BooleanState]:
+    """Return the output of ``semanage boolean --list`` as a map of boolean to its state."""
+    return {
+        name: {"State": state, "Default": default, "Description": " ".join(description.split())}
+        for name, state, default, description in _BOOLEAN.findall(text)
+        if (state, default) != ("State", "Default")
+    }
+
+
+def modules(text: str) -> dict[str, bool]:
+    """Return the output of ``semodule --list-modules=full`` as a map of module to whether it is enabled."""
+    rows = [words for words in (line.split() for line in text.splitlines()) if len(words) > 1]
+    return {words[1]: "disabled" not in words[2:] for words in rows}
+
+
+def file_rules(text: str) -> list[dict[str, str]]:
+    """Return the output of ``semanage fcontext --list`` as a list of maps: filespec, filetype, and the parts of the
+    context. Rules without a context (``<<None>>``) are left out.
+    """
+    return [
+        {"filespec": filespec, "filetype": filetype, **context(label)}
+        for filespec, filetype, label in _FILE_RULE.findall(text)
+    ]
+
+
+def ports(text: str) -> list[PortRule]:
+    """Return the output of ``semanage port --list`` as rules."""
+    return [
+        PortRule(sel_type, protocol, tuple(re.split(r", *", numbers)))
+        for sel_type, protocol, numbers in _PORT_RULE.findall(text)
+    ]
+
+
+def context(label: str) -> dict[str, str]:
+    """Return the parts of an SELinux context ``user:role:type:level``; the level may contain colons."""
+    return dict(zip(_PARTS, label.split(":", 3), strict=False))
+
+
+def relabelled(text: str) -> dict[str, dict[str, dict[str, str]]] | None:
+    """Return the output of ``restorecon -n -v`` as a map of path to the parts of the context that differ, under "old"
+    and "new". Return None for other output, also for none.
+    """
+    pattern = next((each for each in (_WOULD, _RESET) if each.match(text)), None)
+    if pattern is None:
+        return None
+    found = {}
+    for path, before, after in pattern.findall(text):
+        old, new = context(before), context(after)
+        differ = [part for part in _PARTS if old.get(part) != new.get(part)]
+        found[path] = {
+            "old": {part: old[part] for part in differ if part in old},
+            "new": {part: new[part] for part in differ if part in new},
+        }
+    return found
