@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from statecore.engine.slots import resolve
 from statecore.model.context import Context
-from statecore.model.errors import CommandError
+from statecore.model.errors import CallFailed, CommandError
 from statecore.model.types import Low
 
 #: State arguments that also apply to the commands of its guards.
@@ -125,7 +125,11 @@ def _function_holds(item: dict[str, object], ctx: Context) -> bool:
         raise TypeError(f"'args' of a guard must be a list, not {arguments!r}")
     positional, keywords = resolve(list(arguments), keywords, ctx)
     before = ctx.scratch.pop("retcode", 0)
-    result = ctx.asked(str(item["fun"]), *positional, **keywords)
+    try:
+        result = ctx.asked(str(item["fun"]), *positional, **keywords)
+    except CallFailed:
+        # Where Salt's function returns a value, it also sets a retcode, and a guard looks at that first.
+        result, ctx.scratch["retcode"] = None, 1
     retcode = ctx.scratch.pop("retcode", 0)
     if before:
         ctx.scratch["retcode"] = before

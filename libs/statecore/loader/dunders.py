@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from statecore.loader.file_client import FileClient
 from statecore.model.context import Context
 from statecore.model.errors import NotAvailable
+from statecore.model.failed_calls import SaltedFunction
 from statecore.model.ports import Function
 
 
@@ -40,7 +41,7 @@ class SaltTable(Mapping[str, Function]):
     """Value of ``__salt__``, ``__utils__`` and similar names: lazy map of "module.function" to the function.
 
     A missing function raises MissingFunction, which is a KeyError. ``__salt__.cmd.run`` is the same as
-    ``__salt__["cmd.run"]``.
+    ``__salt__["cmd.run"]``. A failed call returns what Salt's function returns.
     """
 
     def __init__(self, functions: Mapping[str, Function]) -> None:
@@ -48,7 +49,7 @@ class SaltTable(Mapping[str, Function]):
 
     def __getitem__(self, name: str) -> Function:
         try:
-            return self._functions[name]
+            return SaltedFunction(name, self._functions[name])
         except NotAvailable as missing:
             raise MissingFunction(missing.name, missing.reason) from None
 

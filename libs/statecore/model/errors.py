@@ -117,6 +117,18 @@ class CommandError(StatecoreError):
         return f"{sentence} Additional info follows:\n\n".lstrip(" ") + nested_text(info)
 
 
+class CallFailed(CommandError):
+    """An execution function failed where Salt's function returns a value, such as False, and does not raise.
+
+    States and built-in modules get this error, because it says why the call failed. Templates, users' modules, guards
+    and jobs get ``value``, which is Salt's (``salted`` in ``statecore.model.failed_calls``).
+    """
+
+    def __init__(self, message: object = "", value: object = False) -> None:
+        super().__init__(message)
+        self.value = value
+
+
 class TargetError(StatecoreError):
     """A target expression has a syntax error, or names an unknown target type or node group."""
 

@@ -17,7 +17,7 @@ from statecore.loader.arguments import accepted, unknown
 from statecore.loader.compat.exceptions import CommandNotFoundError
 from statecore.loader.dunders import ModuleOpts
 from statecore.model.context import Context
-from statecore.model.errors import CommandError, InvocationError, NotAvailable, StatecoreError
+from statecore.model.errors import CallFailed, CommandError, InvocationError, NotAvailable, StatecoreError
 from statecore.runtime.ports import LoaderCatalog
 
 log = logging.getLogger(__name__)
@@ -47,6 +47,8 @@ class Returned(NamedTuple):
     success: bool
     #: Name of the outputter; None leaves the choice to the caller.
     out: str | None = None
+    #: If the call raised an error: the message that ``salt-call`` writes to stderr instead of a return.
+    error: str | None = None
 
 
 def returned(
@@ -80,16 +82,21 @@ def returned(
         _refuse_in_blackout(fun, restraints)
         return _called(call, served, function, ctx, loader)
     except CommandNotFoundError as error:
-        return _failed(f"Command required for '{fun}' not found: {error}")
+        sentence = f"Command required for '{fun}' not found: {error}"
+        return _failed(sentence, sentence)
+    except CallFailed as failed:
+        log.error("'%s' failed: %s", fun, failed)
+        return Returned(failed.value, _GENERIC_FAILURE, success=False)
     except CommandError as error:
         log.error("A command in '%s' had a problem: %s", fun, error)
-        return _failed(f"ERROR: {error}")
+        return _failed(f"ERROR: {error}", f"Error running '{fun}': {error}")
     except StatecoreError as error:
         log.error("Problem executing '%s': %s", fun, error)
-        return _failed(f"ERROR executing '{fun}': {error}")
+        return _failed(f"ERROR executing '{fun}': {error}", f"ERROR executing '{fun}': {error}")
     except Exception as error:
         log.exception("Unexpected exception in %s", fun)
-        return _failed(f"The minion function caused an exception: {type(error).__name__}: {error}")
+        sentence = f"The minion function caused an exception: {type(error).__name__}: {error}"
+        return _failed(sentence, sentence)
 
 
 def _called(call: FunctionCall, served: LoadedModule, function: str, ctx: Context, loader: Loader) -> Returned:
@@ -100,8 +107,10 @@ def _called(call: FunctionCall, served: LoadedModule, function: str, ctx: Contex
         raise InvocationError(f"The following keyword arguments are not valid: {', '.join(wrong)}")
     own = served.functions[function]
     if fault := served.misfit(function, own.__name__, call.args, keywords):
+        usage = textwrap.indent(inspect.getdoc(own) or "", "    ")
         return _failed(
-            f"Passed invalid arguments to {call.fun}: {fault}\n\n{textwrap.indent(inspect.getdoc(own) or '', '    ')}"
+            f"Passed invalid arguments to {call.fun}: {fault}\n\n{usage}",
+            f"Passed invalid arguments: {fault}.\n\nUsage:\n\n{usage}\n",
         )
     executors = executors_of(job, ctx.opts, own="jid" in job)
     data = {**job, "fun": call.fun}
@@ -132,8 +141,8 @@ def _refuse_in_blackout(fun: str, restraints: Iterable[Mapping[str, object]]) ->
             )
 
 
-def _failed(value: object) -> Returned:
-    return Returned(value, _GENERIC_FAILURE, success=False, out="nested")
+def _failed(value: object, error: str | None = None) -> Returned:
+    return Returned(value, _GENERIC_FAILURE, success=False, out="nested", error=error)
 
 
 #: Default executors of a job: the function is called directly, no executor module is loaded.

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from statecore.model.context import Context
-from statecore.model.errors import CommandError, HostError
+from statecore.model.errors import CallFailed, CommandError, HostError
 from statecore.sources import downloads
 from statecore.sources.file_source import FileVerification, find
 from statecore.system.hostfiles import archives
@@ -260,7 +260,8 @@ def _cleaned(name: str, path: Path, *, clean: bool) -> None:
 def _run(ctx: Context, words: list[str], cwd: str | None, runas: str | None) -> list[str]:
     result = ctx.host.run(words, cwd=cwd, runas=runas)
     if result.retcode:
-        raise CommandError(result.stderr.strip() or result.stdout.strip() or f"{words[0]} failed with {result.retcode}")
+        reason = result.stderr.strip() or result.stdout.strip() or f"{words[0]} failed with {result.retcode}"
+        raise CallFailed(reason, [*result.stdout.splitlines(), *result.stderr.splitlines()])
     return result.stdout.splitlines()
 
 

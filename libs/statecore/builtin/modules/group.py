@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TypedDict
 
 from statecore.model.context import Context
-from statecore.model.errors import CommandError, InvocationError
+from statecore.model.errors import CallFailed, CommandError, InvocationError
 
 _FILE = "/etc/group"
 
@@ -127,7 +127,7 @@ def _rows(ctx: Context) -> list[tuple[str, str, int, list[str]]]:
 def _do(ctx: Context, words: Sequence[str]) -> bool:
     result = ctx.host.run(words, env={"LC_ALL": "C"})
     if result.retcode:
-        raise CommandError(result.stderr.strip() or f"{words[0]} failed with return code {result.retcode}")
+        raise CallFailed(result.stderr.strip() or f"{words[0]} failed with return code {result.retcode}")
     return True
 
 

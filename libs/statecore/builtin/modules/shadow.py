@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from statecore.model.context import Context
-from statecore.model.errors import CommandError, InvocationError
+from statecore.model.errors import CallFailed, CommandError, InvocationError
 from statecore.system.hostfiles import password_hashes, plain_text
 
 _FILE = "/etc/shadow"
@@ -164,4 +164,4 @@ def _age(ctx: Context, name: str, field: str, value: object) -> bool:
 def _do(ctx: Context, words: Sequence[str], stdin: str | None = None) -> None:
     result = ctx.host.run(words, env={"LC_ALL": "C"}, stdin=stdin)
     if result.retcode:
-        raise CommandError(result.stderr.strip() or f"{words[0]} failed with return code {result.retcode}")
+        raise CallFailed(result.stderr.strip() or f"{words[0]} failed with return code {result.retcode}")

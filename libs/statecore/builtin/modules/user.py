@@ -10,7 +10,7 @@ from typing import Any
 
 from statecore.builtin.modules.group import GroupInfo
 from statecore.model.context import Context
-from statecore.model.errors import CommandError, InvocationError
+from statecore.model.errors import CallFailed, CommandError, InvocationError
 
 _FILE = "/etc/passwd"
 
@@ -130,7 +130,7 @@ def delete(ctx: Context, name: str, remove: bool = False, force: bool = False, l
     if result.retcode == _NO_MAIL and "var/mail" in result.stderr + result.stdout.replace("var/spool/mail", "var/mail"):
         return True
     if result.retcode:
-        raise CommandError(result.stderr.strip() or f"userdel failed with return code {result.retcode}")
+        raise CallFailed(result.stderr.strip() or f"userdel failed with return code {result.retcode}")
     return True
 
 
@@ -290,7 +290,7 @@ def _listed(groups: str | Iterable[object] | None) -> list[str]:
 def _do(ctx: Context, words: Sequence[str]) -> bool:
     result = ctx.host.run(words, env={"LC_ALL": "C"})
     if result.retcode:
-        raise CommandError(result.stderr.strip() or f"{words[0]} failed with return code {result.retcode}")
+        raise CallFailed(result.stderr.strip() or f"{words[0]} failed with return code {result.retcode}")
     return True
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from statecore.model.errors import NotAvailable
+from statecore.model.failed_calls import SaltedFunction
 from statecore.model.lazy import lazy_module
 
 if TYPE_CHECKING:
@@ -24,13 +25,13 @@ class SaltFunctions(Mapping[str, Callable[..., object]]):
         self._functions = functions
 
     def __getitem__(self, name: str) -> Callable[..., object]:
-        """Return the execution function called ``name``.
+        """Return the execution function called ``name``. A failed call of it returns what Salt's function returns.
 
         For an unavailable function return an undefined value: a template can test it, and a call raises UndefinedError
         with the reason.
         """
         try:
-            return self._functions[name]
+            return SaltedFunction(name, self._functions[name])
         except NotAvailable as missing:
             return _undefined(str(missing), name)
         except KeyError:

@@ -93,6 +93,10 @@ def run(argv: Sequence[str]) -> int:
         runtime.deliver(returners, load | {"success": returned.success, "jid": jid})
     if returned.value == f"'{fun}' is not available." or _unknown(returned, fun):
         raise CommandError(str(returned.value), _EX_UNKNOWN_FUNCTION)
+    if returned.error is not None:
+        # As Salt's: what reads the output finds nothing that could be taken for a return.
+        sys.stderr.write(f"{returned.error}\n")
+        return returned.retcode if flags.retcode_passthrough else Exit.GENERIC
     if flags.doc:
         return _show_documentation(returned, printer)
     if flags.print_metadata:

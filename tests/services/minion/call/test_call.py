@@ -61,11 +61,12 @@ def test_metadata_of_a_failed_run(salt_call: Run, capsys: pytest.CaptureFixture[
 
 def test_a_wrong_call_is_told_with_the_documentation(salt_call: Run, capsys: pytest.CaptureFixture[str]) -> None:
     assert salt_call("test.echo") == 1
-    assert [line.rstrip() for line in capsys.readouterr().out.splitlines()[:4]] == [
-        "local:",
-        "    Passed invalid arguments to test.echo: echo() missing 1 required positional argument: 'text'",
+    assert [line.rstrip() for line in capsys.readouterr().err.splitlines()[:5]] == [
+        "Passed invalid arguments: echo() missing 1 required positional argument: 'text'.",
         "",
-        "        Return the argument ``text`` unchanged.",
+        "Usage:",
+        "",
+        "    Return the argument ``text`` unchanged.",
     ]
 
 
@@ -132,3 +133,26 @@ def test_outputters_of_the_tree(salt_call: Run, tmp_path: Path, capsys: pytest.C
     assert capsys.readouterr().out == "local:\n    - output.loud\n"
     assert salt_call("test.echo", "hi", "--out=loud") == 0
     assert capsys.readouterr().out == "WEB1: HI!\n"
+
+
+FAILED = {
+    "a failed command": (("user.chuid", "nosuch", "4"), "Error running 'user.chuid': User 'nosuch' does not exist"),
+    "an exception": (("test.exception",), "The minion function caused an exception: Exception: Test Exception"),
+    "a missing argument": (("test.fib",), "Passed invalid arguments: fib() missing 1 required positional argument"),
+    "an unknown argument": (("test.ping", "x=1"), "ERROR executing 'test.ping': The following keyword arguments"),
+}
+
+
+@pytest.mark.parametrize(("words", "message"), FAILED.values(), ids=FAILED)
+def test_an_error_goes_to_stderr_alone(
+    salt_call: Run, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], message: str
+) -> None:
+    assert salt_call("--out=json", *words) == 1
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert message in told.err
+
+
+def test_a_failed_call_with_a_value_is_a_return(salt_call: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    assert salt_call("--out=json", "archive.gzip", "/nonexistent/file") == 1
+    assert json.loads(capsys.readouterr().out) == {"local": ["gzip: /nonexistent/file: No such file or directory"]}

@@ -43,6 +43,8 @@ ANSWERS = [
     ("file_exists", ("/d",), False),
     ("file_exists", ("/../../d/a.txt",), True),
     ("directory_exists", ("/dirlink",), True),
+    ("directory_exists", ("d",), False),
+    ("file_exists", ("d/a.txt",), False),
     ("directory_exists", ("/d/a.txt",), False),
     ("path_exists_glob", ("/d/*.txt",), True),
     ("path_exists_glob", ("/d/*.md",), False),

@@ -17,13 +17,13 @@ from statecore.model.errors import CommandError, InvocationError
 
 
 def file_exists(ctx: Context, path: str) -> bool:
-    """Return whether the path is a regular file. Symbolic links are followed."""
-    return ctx.host.path(path).is_file()
+    """Return whether the path is a regular file. Symbolic links are followed. False for a relative path."""
+    return str(path).startswith("/") and ctx.host.path(path).is_file()
 
 
 def directory_exists(ctx: Context, path: str) -> bool:
-    """Return whether the path is a directory. Symbolic links are followed."""
-    return ctx.host.path(path).is_dir()
+    """Return whether the path is a directory. Symbolic links are followed. False for a relative path."""
+    return str(path).startswith("/") and ctx.host.path(path).is_dir()
 
 
 def path_exists_glob(ctx: Context, path: str) -> bool:
