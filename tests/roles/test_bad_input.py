@@ -91,8 +91,8 @@ BAD = (
     ),
     Bad(
         "unknown_argument",
-        FINE + "odd:\n  file.managed:\n    - name: /etc/odd\n    - contets: x\n",
-        ("'contets' is an invalid keyword argument for 'file.managed'", "Did you mean 'contents'"),
+        FINE + "odd:\n  host.present:\n    - name: odd\n    - ip: 192.0.2.1\n    - ipp: x\n",
+        ("'ipp' is an invalid keyword argument for 'host.present'", "Did you mean 'ip'"),
         6,
         compile_error=False,
     ),

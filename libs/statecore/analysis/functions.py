@@ -11,7 +11,9 @@ from dataclasses import dataclass
 
 from statecore.analysis.finding import Remark
 from statecore.engine.arguments import bind
+from statecore.engine.unknown_arguments import danger
 from statecore.loader.arguments import Parameters
+from statecore.loader.ignored_arguments import ignores_unknown
 from statecore.model.types import Low
 
 
@@ -52,6 +54,8 @@ def remarks(low: Low, lookup: Lookup, *, whole: bool = True) -> Iterator[Remark]
     arguments = bind(low, known.parameters)
     for name, near in (arguments.unknown or {}).items():
         text = f"'{name}' is not an argument of {full}"
+        if ignores_unknown(full):
+            text += f" and would be ignored{danger(full, name, near)}"
         yield Remark("unknown-argument", text, low, (*state_keys, name), f"the nearest is '{near}'" if near else "")
     if whole:
         for name in arguments.missing:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from statecore.engine.requisite import REQUISITES
@@ -69,10 +69,10 @@ def bind(low: Mapping[str, object], parameters: Parameters) -> Arguments:
     wrong = _wrong({key: values[key] for key in doubtful}, plain) if doubtful else None
     extra = [key for key in low if key in others and key not in named and not key.startswith("__")]
     if extra and parameters.takes_any:
-        values |= {key: low[key] for key in extra}
-        extra = []
+        values |= {key: low[key] for key in extra if parameters.takes(key)}
+        extra = [key for key in extra if not parameters.takes(key)]
     missing = tuple([key for key in parameters.required if key not in low])
-    unknown = {key: _nearest(key, [*named, *INTERNAL]) for key in extra} if extra else None
+    unknown = {key: nearest(key, [*named, *(parameters.options or ()), *INTERNAL]) for key in extra} if extra else None
     return Arguments(values, missing, unknown, wrong)
 
 
@@ -137,16 +137,45 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _nearest(key: str, known: list[str]) -> str:
-    near = close_matches(key, known, n=1, cutoff=0.6)
-    return near[0] if near else ""
+#: Name that users write -> names that they mean; the first one that the function has counts.
+_MEANT: Mapping[str, tuple[str, ...]] = {
+    "user": ("runas",),
+    "owner": ("user", "runas"),
+    "runas": ("user",),
+    "run_as": ("runas", "user"),
+    "content": ("contents",),
+    "text": ("contents",),
+    "perms": ("mode", "file_mode"),
+    "permissions": ("mode", "file_mode"),
+    "mode": ("file_mode", "dir_mode"),
+    "enabled": ("enable",),
+    "environment": ("env",),
+    "dir": ("cwd",),
+    "directory": ("cwd",),
+    "version": ("rev",),
+    "branch": ("rev", "branch"),
+    "requires": ("require",),
+}
 
 
-def complaint(arguments: Arguments, function: str) -> str:
-    """Return the faults of a state's arguments as the comment of the failed state, one a line; "" without faults."""
+def nearest(key: str, known: Sequence[str]) -> str:
+    """Return the known argument that an unknown one means, or to which it is most similar; "" without any."""
+    meant = next((name for name in _MEANT.get(key, ()) if name in known), "")
+    return meant or next(iter(close_matches(key, known, n=1, cutoff=0.6)), "")
+
+
+def complaint(arguments: Arguments, function: str, low: Mapping[str, object] | None = None) -> str:
+    """Return the faults of a state's arguments as the comment of the failed state, one a line; "" without faults.
+
+    ``low``: the chunk, if the function is one of those that refuse unknown arguments with names and values.
+    """
     lines = [f"Missing parameter {name} for state {function}" for name in arguments.missing]
     unknown = arguments.unknown or {}
-    if unknown:
+    if unknown and low is not None:
+        given = ", ".join(f"{key}={low[key]}" for key in unknown)
+        lines.append(f"The following keyword arguments are not valid: {given}")
+        lines.extend(f"Did you mean '{near}' instead of '{key}'?" for key, near in unknown.items() if near)
+    elif unknown:
         listed = [f"'{key}'" for key in unknown]
         are = "is an invalid keyword argument" if len(listed) == 1 else "are invalid keyword arguments"
         names = listed[0] if len(listed) == 1 else ", ".join(listed[:-1]) + " and " + listed[-1]

@@ -14,12 +14,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 
-from statecore.engine import guard
+from statecore.engine import guard, unknown_arguments
 from statecore.engine.apply import settle
-from statecore.engine.arguments import bind, complaint
+from statecore.engine.arguments import complaint
 from statecore.engine.report import text
 from statecore.engine.slots import resolve
 from statecore.loader import Loader
+from statecore.loader.ignored_arguments import refuses_unknown
 from statecore.loader.loaded_module import LoadedModule
 from statecore.loader.providers import chosen
 from statecore.loader.tables import attached
@@ -53,12 +54,38 @@ def call_state(low: Low, ctx: Context, loader: Loader, locate: Locate) -> dict[s
         served, function = loader.function("states", full, ctx)
     except NotAvailable as missing:
         return _failed(low, _not_found(low, full, missing, loader, ctx, locate))
-    arguments = bind(low, served.parameters(function))
-    if (arguments.missing or arguments.unknown or arguments.wrong) and (wrong := complaint(arguments, full)):
+    arguments = unknown_arguments.bound(low, served, function)
+    warnings: list[str] = []
+    if arguments.unknown and unknown_arguments.are_ignored(low, served, ctx.opts):
+        warnings = unknown_arguments.warnings(low, arguments, locate)
+        arguments = arguments._replace(unknown=None)
+    if arguments.missing or arguments.unknown or arguments.wrong:
+        wrong = complaint(arguments, full, low if served.native and refuses_unknown(full) else None)
         at = next(iter(arguments.unknown or arguments.wrong or ()), "")
-        return _failed(low, wrong + _place(low, locate, at))
+        return _warned(_failed(low, wrong + _place(low, locate, at)), warnings)
+    return _warned(_outcome(low, ctx, served, function, arguments.values, full, locate), warnings)
+
+
+def _warned(entry: dict[str, object], warnings: list[str]) -> dict[str, object]:
+    """Put warnings before those of a state return. It is changed, unless there are none."""
+    if warnings:
+        own = entry.get("warnings")
+        entry["warnings"] = [*warnings, *(own if isinstance(own, list) else [])]
+    return entry
+
+
+def _outcome(
+    low: Low,
+    ctx: Context,
+    served: LoadedModule,
+    function: str,
+    arguments: Mapping[str, object],
+    full: str,
+    locate: Locate,
+) -> dict[str, object]:
+    """Call the state function with its guards and return the state return. Exceptions become failed returns."""
     try:
-        outcome = _guarded(low, ctx, served, function, arguments.values)
+        return _guarded(low, ctx, served, function, arguments)
     except StateFailure as failure:
         return {**_failed(low, failure.comment), "changes": dict(failure.changes)}
     except StatecoreError as error:
@@ -73,7 +100,6 @@ def call_state(low: Low, ctx: Context, loader: Loader, locate: Locate) -> dict[s
         log.error("Unexpected exception in state %s (ID %s)", full, redaction.shown_id(low), exc_info=not hidden)
         brief = f"{type(error).__name__}: {error}"
         return _failed(low, f"An exception occurred in this state: {brief}\n    in {full}" + _place(low, locate))
-    return outcome
 
 
 def finish(ctx: Context, full: str, returned: object, arguments: Mapping[str, object]) -> object:

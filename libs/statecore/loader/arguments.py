@@ -43,6 +43,12 @@ class Parameters(NamedTuple):
     positional: tuple[str, ...] = ()
     #: True if the function has ``*args``.
     takes_more: bool = False
+    #: Names that ``**kwargs`` of a state function takes; None: any name, or there is no ``**kwargs``.
+    options: frozenset[str] | None = None
+
+    def takes(self, name: str) -> bool:
+        """Return whether the function has an argument of this name, as a parameter or through ``**kwargs``."""
+        return name in self.named or (self.takes_any and (self.options is None or name in self.options))
 
     @classmethod
     def of(cls, signature: inspect.Signature) -> Parameters:
@@ -102,6 +108,12 @@ class Parameters(NamedTuple):
         return not any(name in kwargs for name in filled) and all(
             name in kwargs or name in filled for name in self.required
         )
+
+
+def names_of(function: Callable[..., object]) -> frozenset[str]:
+    """Return the names of a built-in function's parameters without its context parameter."""
+    code = function.__code__
+    return frozenset(code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount])
 
 
 def _plain(annotation: object) -> frozenset[str]:

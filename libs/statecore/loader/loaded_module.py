@@ -47,6 +47,8 @@ class LoadedModule:
     raw_doc: str | None = None
     #: True if the functions take ctx first: native modules, except those of ``__utils__`` and ``__serializers__``.
     takes_ctx: bool = False
+    #: Built-in state function with ``**kwargs`` -> names that it takes by these; others are unknown arguments.
+    options: Mapping[str, frozenset[str]] = field(default_factory=dict)
     _signatures: dict[str, inspect.Signature] = field(default_factory=dict)
     _parameters: dict[str, Parameters] = field(default_factory=dict)
 
@@ -83,6 +85,8 @@ class LoadedModule:
         if known is None:
             own = self.functions[function]
             known = Parameters.of_function(own, int(self.takes_ctx)) or Parameters.of(self.signature(function))
+            if function in self.options:
+                known = known._replace(options=self.options[function])
             self._parameters[function] = known
         return known
 
@@ -119,7 +123,7 @@ def bind_native(function: Function, ctx: Context, /) -> Function:
 def native_module(source: ModuleFile, module: ModuleType, ctx: Context | None) -> LoadedModule:
     """Return a built-in module as LoadedModule, with the functions, name and aliases that its file declares.
 
-    The names VIRTUAL, ALIASES and OUTPUTTERS of the file are read. ``PARTS`` of a package lists submodules whose
+    The names VIRTUAL, ALIASES, OUTPUTTERS and OPTIONS of the file are read. ``PARTS`` of a package lists submodules whose
     functions are added. Raise Unusable if the file's function ``available(ctx)`` returns a reason. If ``ctx`` is None,
     ``available`` is not called: such a module may be inspected, but its functions must not be called.
     """
@@ -147,6 +151,11 @@ def native_module(source: ModuleFile, module: ModuleType, ctx: Context | None) -
         outputters=getattr(module, "OUTPUTTERS", {}),
         raw_doc=module.__doc__,
         takes_ctx=True,
+        options={
+            name: names
+            for part in (module, *getattr(module, "PARTS", ()))
+            for name, names in getattr(part, "OPTIONS", {}).items()
+        },
     )
 
 

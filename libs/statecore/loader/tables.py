@@ -6,15 +6,19 @@ module, such as utils.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, TypeAlias
 
 from statecore.loader import Loader
 from statecore.loader.find import DIRECTORIES
+from statecore.loader.ignored_arguments import ignores_unknown, read_as
 from statecore.model.context import Context
 from statecore.model.errors import NotAvailable
 from statecore.model.ports import Function
+
+log = logging.getLogger(__name__)
 
 #: Converts a state function's return for its caller: (ctx, "module.function", return, arguments).
 Finish: TypeAlias = Callable[[Context, str, object, Mapping[str, object]], object]
@@ -98,7 +102,16 @@ class Table(Mapping[str, Function]):
         if finish is None:
             return bound
 
+        takes = loaded.parameters(function).takes if loaded.native and ignores_unknown(name) else None
+
         def finished(*args: object, **kwargs: object) -> object:
+            if takes is not None:
+                for short, meant in read_as(name).items():
+                    if short in kwargs and kwargs.get(meant) is None:
+                        kwargs[meant] = kwargs.pop(short)
+                if ignored := sorted(key for key in kwargs if not takes(key)):
+                    log.warning("%s ignores the arguments %s, as in Salt", name, ", ".join(ignored))
+                    kwargs = {key: value for key, value in kwargs.items() if takes(key)}
             named = {"name": args[0], **kwargs} if args else kwargs
             return finish(ctx, name, bound(*args, **kwargs), named)
 

@@ -59,6 +59,7 @@ OPTIONS: Mapping[str, Kind] = {
     "decrypt_pillar": LIST_OR_MAP,
     "ext_pillar": MAPS,
     "file_roots": ROOTS,
+    "state_unknown_arguments": Kind("warn or error", lambda value: value in ("warn", "error")),
     "pillar_roots": ROOTS,
     "state_aggregate": FLAG_OR_LIST,
 }

@@ -9,6 +9,7 @@ import json
 import shlex
 from collections.abc import Callable, Mapping
 
+from statecore.loader.arguments import names_of
 from statecore.model.context import Context
 from statecore.model.errors import StatecoreError, StateFailure
 from statecore.model.types import Outcome, Plan, Step
@@ -158,6 +159,9 @@ def wait_script(ctx: Context, name: str, **arguments: object) -> Plan:
     return Plan.unchanged("")
 
 
+#: Function -> arguments that its ``**arguments`` takes.
+OPTIONS: Mapping[str, frozenset[str]] = {"wait": names_of(run), "wait_script": names_of(script)}
+
 #: Value of ``changed`` in a stateful command's output -> whether it changed something.
 _ANSWERS: Mapping[str, bool] = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
@@ -176,8 +180,8 @@ def mod_watch(ctx: Context, name: str, sfun: str = "run", **arguments: object) -
     function = _ON_CHANGE.get(sfun)
     if function is None:
         return Plan.failed(f"cmd.{sfun} does not work with the watch requisite, please use cmd.wait or cmd.wait_script")
-    arguments.pop("watch", None)
-    return function(ctx, name, **arguments)
+    known = names_of(function)
+    return function(ctx, name, **{key: value for key, value in arguments.items() if key in known})
 
 
 # ----------------------------------------------------------------------------------------------------------------------- parts

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from statecore.host.content import diffs
+from statecore.loader.arguments import names_of
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError, SlsError, StateFailure
 from statecore.model.types import FileChange, Outcome, Plan, Step
@@ -88,6 +89,10 @@ def absent(
         return _outcome(done, "Cron", cmd, user, "")
 
     return Plan.change(f"Cron {cmd} is set to be removed", [Step(f"remove a cron job of {user}", work)])
+
+
+#: Function -> arguments that its ``**kwargs`` takes: those of ``cron.present``, so that one word makes a job absent.
+OPTIONS: Mapping[str, frozenset[str]] = {"absent": names_of(present)}
 
 
 def file(

@@ -15,6 +15,21 @@ _TYPES: Mapping[str, Sequence[str]] = {"match_type": ("string", "pcre"), "status
 #: Default number of seconds between two requests.
 _INTERVAL = 1.0
 
+#: Arguments that the states pass to ``http.query``.
+_QUERY = (
+    "method params data data_file header_dict header_list header_file username password auth decode decode_type "
+    "status headers text cookies cookie_jar cookie_format persist_session session_cookie_jar data_render "
+    "data_renderer header_render header_renderer template_dict test test_url node port opts backend ca_bundle "
+    "verify_ssl cert text_out headers_out decode_out stream streaming_callback header_callback handle agent "
+    "hide_fields raise_error formdata formdata_fieldname formdata_filename decode_body"
+)
+
+#: Function -> arguments that its ``**kwargs`` takes.
+OPTIONS: Mapping[str, frozenset[str]] = {
+    "query": frozenset({*_QUERY.split(), "request_interval"}),
+    "wait_for_successful_query": frozenset({*_QUERY.split(), "match", "match_type", "status_type"}),
+}
+
 
 def query(
     ctx: Context,

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError, NotAvailable
 from statecore.model.types import Outcome, Plan, Step
+from statecore.system.databases import mysql
+
+#: Function -> arguments that its ``**connection_args`` takes.
+OPTIONS: Mapping[str, frozenset[str]] = dict.fromkeys(("present", "absent"), mysql.CONNECTION_ARGUMENTS)
 
 
 def available(ctx: Context) -> str | None:

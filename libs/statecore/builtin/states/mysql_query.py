@@ -16,8 +16,12 @@ from statecore.host.content.managed_file import Attributes
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, HostError, InvocationError, NotAvailable
 from statecore.model.types import Outcome, Plan, Step
+from statecore.system.databases import mysql
 
 _GRAIN = "grain"
+
+#: Function -> arguments that its ``**connection_args`` takes.
+OPTIONS: Mapping[str, frozenset[str]] = dict.fromkeys(("run", "run_file"), mysql.CONNECTION_ARGUMENTS)
 
 
 def available(ctx: Context) -> str | None:

@@ -7,8 +7,12 @@ from collections.abc import Mapping
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError, NotAvailable
 from statecore.model.types import Outcome, Plan, Step
+from statecore.system.databases import mysql
 
 _NATIVE = "mysql_native_password"
+
+#: Function -> arguments that its ``**connection_args`` takes.
+OPTIONS: Mapping[str, frozenset[str]] = dict.fromkeys(("present", "absent"), mysql.CONNECTION_ARGUMENTS)
 
 
 def available(ctx: Context) -> str | None:

@@ -11,15 +11,21 @@ from collections.abc import Mapping, Sequence
 
 from statecore.model.context import Context
 from statecore.model.errors import InvocationError, StatecoreError
-from statecore.model.nearest import close_matches
 from statecore.model.types import Outcome, Plan, Step
 from statecore.system.hostfiles import interface_options as options
 from statecore.system.hostfiles import network_files
 
 _SYSTEM = (
     "enabled hostname apply_hostname require_reboot retain_settings search gateway gatewaydev nisdomain nozeroconf"
-    " networking_ipv6 networkdelay devtimeout enable_ipv6 ipv6gateway"
+    " networking_ipv6 networkdelay devtimeout enable_ipv6 ipv6gateway test"
 )
+
+#: Function -> arguments that its ``**kwargs`` takes.
+OPTIONS: Mapping[str, frozenset[str]] = {
+    "managed": options.known() | {"addr", "noifupdown", "test"},
+    "routes": frozenset({"require_reboot", "apply_hostname", "hostname", "test"}),
+    "system": frozenset(_SYSTEM.split()),
+}
 
 
 def managed(ctx: Context, name: str, enabled: bool = True, type: str = "eth", **kwargs: object) -> Plan:
@@ -33,13 +39,12 @@ def managed(ctx: Context, name: str, enabled: bool = True, type: str = "eth", **
         old name of ``hwaddr``
 
     All other arguments are options of the interface: proto, ipaddr, netmask, gateway, dns, mtu, ipv6proto, slaves,
-    ports, mode and so on. Options that the host's file format does not have are ignored. Options that no format has are
-    an error.
+    ports, mode and so on. Options that the host's file format does not have are ignored.
     """
     settings, warnings = _settings(kwargs)
     quiet = bool(settings.pop("noifupdown", False))
     try:
-        if wrong := _name_fault(name) or options.unknown(settings):
+        if wrong := _name_fault(name):
             return Plan.failed(wrong)
         pieces = [_piece(ctx, "interface", name, (type, bool(enabled)), settings)]
         if type == "bond" and "ip.get_bond" in ctx.functions:
@@ -87,7 +92,7 @@ def routes(ctx: Context, name: str, routes: Sequence[Mapping[str, object]] = (),
     require_reboot
         True: do not restart networking
     """
-    if wrong := _name_fault(name) or _strange(kwargs, ("require_reboot", "apply_hostname", "hostname")):
+    if wrong := _name_fault(name):
         return Plan.failed(wrong)
     try:
         piece = _piece(ctx, "routes", name, (), {"routes": routes})
@@ -124,8 +129,6 @@ def system(ctx: Context, name: str, **kwargs: object) -> Plan:
     retain_settings
         True: keep values of this file that are not named
     """
-    if wrong := _strange(kwargs, _SYSTEM.split()):
-        return Plan.failed(wrong)
     try:
         piece = _Piece("system", (), ctx.call("ip.get_network_settings"), _built(ctx, "network_settings", (), kwargs))
     except InvocationError as error:
@@ -224,16 +227,6 @@ def _settings(kwargs: Mapping[str, object]) -> tuple[dict[str, object], tuple[st
 def _name_fault(name: str) -> str | None:
     fits = re.fullmatch(r"[^\s/]+", name) is not None and name not in (".", "..")
     return None if fits else f"{name!r} is not a valid interface name"
-
-
-def _strange(kwargs: Mapping[str, object], known: Sequence[str]) -> str | None:
-    strange = next((key for key in kwargs if key not in known and key != "test"), None)
-    near = close_matches(strange, known, n=1) if strange else []
-    return (
-        f"'{strange}' is not an argument of this state" + (f"; did you mean '{near[0]}'?" if near else "")
-        if strange
-        else None
-    )
 
 
 def _actions(ctx: Context, name: str, type_: str, enabled: bool, *, written: bool) -> list[str]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
 from statecore.model.types import Outcome, Plan, Step
+from statecore.system.hostfiles import nftables_rules
 
 
 def table_present(ctx: Context, name: str, family: str = "ipv4") -> Plan:
@@ -82,6 +83,12 @@ def chain_absent(ctx: Context, name: str, table: str = "filter", family: str = "
 
     would = f"nftables chain {name} would be deleted from table {table} for family {family}"
     return Plan.change(would, [Step(f"remove the chain {name}", work)])
+
+
+#: Function -> arguments that its ``**kwargs`` takes.
+OPTIONS: Mapping[str, frozenset[str]] = dict.fromkeys(
+    ("append", "insert", "delete"), frozenset({*nftables_rules.OPTIONS.split(), *nftables_rules.NO_OPTIONS})
+)
 
 
 def append(ctx: Context, name: str, family: str = "ipv4", **kwargs: object) -> Plan:

@@ -44,7 +44,6 @@ def present(
     options: Sequence[str] | None = None,
     config: str = _CONFIG,
     fingerprint_hash_type: str | None = None,
-    **kwargs: object,
 ) -> Plan:
     """Add an SSH public key to a user's authorized keys.
 
@@ -122,7 +121,6 @@ def manage(
     options: Sequence[str] | None = None,
     config: str = _CONFIG,
     fingerprint_hash_type: str | None = None,
-    **kwargs: object,
 ) -> Plan:
     """Set a user's authorized keys to exactly the list ``ssh_keys``: add missing keys and remove all others."""
     if isinstance(ssh_keys, str):

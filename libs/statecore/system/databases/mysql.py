@@ -14,6 +14,13 @@ PREAMBLE = "SET SESSION sql_mode = '';\n"
 
 ALL = "ALL PRIVILEGES"
 
+#: Arguments that each function of ``mysql`` takes, and so each state of MySQL.
+CONNECTION_ARGUMENTS = frozenset(
+    {"client_flags"}
+    | {f"connection_{word}" for word in ("host", "port", "user", "pass", "db", "unix_socket", "charset")}
+    | {f"connection_{word}" for word in ("default_file", "default_group", "conv", "use_unicode")}
+)
+
 _ESCAPES = str.maketrans({"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\0": "\\0", "\x1a": "\\Z"})
 
 #: Old name of a privilege -> the name that newer servers show.

@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from statecore.model.errors import InvocationError
-from statecore.model.nearest import close_matches
 from statecore.model.values import to_int
 
 TRUE = ("yes", "on", "true", "1", True)
@@ -47,18 +46,9 @@ def invalid(iface: str, option: str, expected: Iterable[object]) -> InvocationEr
     )
 
 
-def unknown(names: Iterable[str]) -> str | None:
-    """Return the error message for an unknown argument name of ``network.managed``, or None if all names are known.
-
-    A name may have the prefix ``ipv4`` or ``ipv6``.
-    """
-    known = _KNOWN.split()
-    for name in names:
-        if name in known or re.sub(r"^ipv[46]", "", name) in known:
-            continue
-        near = close_matches(name, known, n=1)
-        return f"'{name}' is not an option of an interface" + (f"; did you mean '{near[0]}'?" if near else "")
-    return None
+def known() -> frozenset[str]:
+    """Return the names of all options of ``network.managed``, also those with the prefix ``ipv4`` or ``ipv6``."""
+    return frozenset(prefix + name for name in _KNOWN.split() for prefix in ("", "ipv4", "ipv6"))
 
 
 def switch(iface: str, settings: Mapping[str, object], option: str, on: str, off: str) -> str | None:

@@ -28,13 +28,13 @@ FAMILIES = {
 }
 
 #: Arguments that are part of a rule. ``build`` writes them.
-_OPTIONS = (
+OPTIONS = (
     "if of proto connstate icmp-type icmpv6-type pkttype counter saddr source daddr destination dport sport dports sports"
     " jump j target redirect-to to-port to-ports to-source to-destination reject-with"
 )
 
 #: Arguments that are not part of a rule. ``match`` is accepted for compatibility with iptables.
-_NO_OPTION = ("name", "table", "chain", "save", "position", "command", "full", "family", "state", "match")
+NO_OPTIONS = ("name", "table", "chain", "save", "position", "command", "full", "family", "state", "match")
 
 _HANDLE = re.compile(r"\s*# handle (\d+)$")
 
@@ -43,12 +43,12 @@ def build(family: str, arguments: Mapping[str, object]) -> str:
     """Return the text of an nftables rule from the arguments of a call. Raises InvocationError for an unknown argument
     or family.
     """
-    given = {key: value for key, value in arguments.items() if key not in _NO_OPTION}
+    given = {key: value for key, value in arguments.items() if key not in NO_OPTIONS}
     if "target" in given:
         given["jump"] = given.pop("target")
     for key in given:
-        if key not in _OPTIONS.split():
-            near = close_matches(key, _OPTIONS.split(), n=1)
+        if key not in OPTIONS.split():
+            near = close_matches(key, OPTIONS.split(), n=1)
             raise InvocationError(
                 f"'{key}' is not an option of a rule" + (f"; did you mean '{near[0]}'?" if near else "")
             )

@@ -215,6 +215,8 @@ def load_minion(config_dir: str | None = None, env: Mapping[str, str] | None = N
     options = read_options(MinionOptions, "minion", config_dir, os.environ if env is None else env)
     if options.startup_states not in _STARTUPS:
         raise ConfigError(f"startup_states: {options.startup_states!r} is none of {', '.join(filter(None, _STARTUPS))}")
+    if options.state_unknown_arguments not in ("warn", "error"):
+        raise ConfigError(f"state_unknown_arguments: {options.state_unknown_arguments!r} is neither warn nor error")
     if options.spool_policy not in _SPOOL_POLICIES:
         raise ConfigError(f"spool_policy: {options.spool_policy!r} is none of {', '.join(_SPOOL_POLICIES)}")
     return dataclasses.replace(

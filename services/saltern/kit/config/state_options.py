@@ -106,6 +106,11 @@ class StateOptions(Values):
         False, "merge states that support it (pkg) into one call; a list: only these state modules"
     )
     state_max_parallel: int = option(0, "largest number of states with parallel: true that run at once; 0: unlimited")
+    state_unknown_arguments: str = option(
+        "warn",
+        "arguments that a state function ignores, because it does not know them: warn (the state's warnings name them)"
+        " or error (the state fails)",
+    )
     global_state_conditions: dict[str, Any] = option(
         {}, "state, state module or * -> compound targets of the minions that may run it"
     )

@@ -265,6 +265,12 @@ def test_what_a_minion_applies_at_its_start_is_known(files: Files) -> None:
         load_minion(files({"minion": "startup_states: high\n"}), env={})
 
 
+def test_what_becomes_of_unknown_arguments_of_states_is_known(files: Files) -> None:
+    assert load_minion(files({"minion": "state_unknown_arguments: error\n"}), env={}).state_unknown_arguments == "error"
+    with pytest.raises(ConfigError, match="state_unknown_arguments: 'fail' is neither warn nor error"):
+        load_minion(files({"minion": "state_unknown_arguments: fail\n"}), env={})
+
+
 def test_a_value_may_come_from_a_file(tmp_path: Path) -> None:
     (tmp_path / "url").write_text("redis://:secret@r:6379/0\n")
     options = load_master(str(tmp_path), env={"SALTERN_REDIS_URL_FILE": str(tmp_path / "url")})

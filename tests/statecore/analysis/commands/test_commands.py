@@ -85,7 +85,7 @@ def test_check(shell: Shell) -> None:
     code, out, _ = shell.run(*words)
     assert code == 1
     assert out.splitlines()[:2] == [
-        "srv/bad.sls:3:7: error: 'nmae' is not an argument of file.managed [unknown-argument]",
+        "srv/bad.sls:3:7: error: 'nmae' is not an argument of file.managed and would be ignored [unknown-argument]",
         "    the nearest is 'name'",
     ]
     assert out.splitlines()[-1] == "1 error, 1 warning"

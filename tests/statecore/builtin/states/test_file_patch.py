@@ -100,7 +100,6 @@ def test_half_of_a_patch_is_not_taken_for_the_whole(here: PlainMinion, tmp_path:
         ({"options": "-px"}, "Invalid format for '-p' CLI option"),
         ({"options": "'"}, "options cannot be read"),
         ({"reject_file": "/no/such/directory/x"}, "Parent directory for reject_file '/no/such/directory/x' either"),
-        ({"sorce": "x"}, "not supported: sorce"),
     ],
 )
 @pytest.mark.parametrize("test", [True, False])

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from statecore.builtin.states import http
+from statecore.loader import Loader
 from tests.statecore.loopback_server import serve
 
 #: Arguments beside the URL's path -> result and comment; ``None`` for what Salt says otherwise (docs/differences.md).
@@ -106,10 +108,16 @@ def test_wrong_arguments(arguments, says, web, plain):
         assert told["comment"].startswith(says)
 
 
-def test_an_argument_that_the_query_has_not_fails(web, plain):
-    told = plain.state("http.query", name=web.url, status=200, methd="POST")
-    assert (told["result"], web.asked) == (False, [])
-    assert "http.query takes no argument methd" in told["comment"]
+def test_an_argument_that_the_query_has_not_is_ignored(web, plain, caplog):
+    told = plain.state("http.query", name=f"{web.url}/plain", status=200, methd="POST")
+    assert (told["result"], len(web.asked)) == (True, 1)
+    assert "http.query ignores the arguments methd" in caplog.text
+
+
+def test_the_query_takes_what_the_function_takes():
+    (served,) = Loader().built_in("modules")["http"]
+    own = {each for each in served.parameters("query").named if each != "url"}
+    assert http.OPTIONS["query"] - {"request_interval"} == own - {"status", "match"} | {"status"}
 
 
 def test_waiting(web, plain):

@@ -16,6 +16,7 @@ import pytest
 
 from statecore.engine.arguments import INTERNAL
 from statecore.engine.call import call_state
+from statecore.loader.ignored_arguments import refuses_unknown
 from statecore.loader.loaded_module import LoadedModule
 from statecore.model.context import Context
 from tests.statecore.conftest import PlainMinion
@@ -80,6 +81,7 @@ def functions(tmp_path_factory: pytest.TempPathFactory) -> Functions:
 
 def test_unknown_names(functions: Functions) -> None:
     before = functions.tree()
+    functions.minion.opts["state_unknown_arguments"] = "error"
     asked = 0
     for name in functions.names():
         served, fun = functions.served(name)
@@ -91,11 +93,13 @@ def test_unknown_names(functions: Functions) -> None:
         filled = dict.fromkeys(parameters.required, "x")
         told = functions.run(name, {**filled, given: 1})
         assert told["result"] is False, name
-        assert f"'{given}' is an invalid keyword argument for '{name}'" in told["comment"]
+        says = f"'{given}' is an invalid keyword argument for '{name}'"
+        assert (f"not valid: {given}=1" if refuses_unknown(name) else says) in told["comment"]
         assert not own or f"Did you mean '{own[0]}' instead of '{given}'?" in told["comment"], (own, told["comment"])
         asked += 1
     assert asked > 90
     assert functions.tree() == before
+    del functions.minion.opts["state_unknown_arguments"]
 
 
 def test_values_of_other_types(functions: Functions) -> None:

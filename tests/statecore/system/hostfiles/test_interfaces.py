@@ -147,16 +147,9 @@ def test_what_was_written_reads_as_it_was(case, above):
     assert ifupdown.put(text, name, stanzas) == text
 
 
-@pytest.mark.parametrize(
-    ("names", "told"),
-    [
-        (["ipaddr", "ipv6ipaddr", "ipv6ttl", "dns-nameservers"], None),
-        (["ipadr"], "'ipadr' is not an option of an interface; did you mean 'ipaddr'?"),
-        (["zzzzzz"], "'zzzzzz' is not an option of an interface"),
-    ],
-)
-def test_names_of_options(names, told):
-    assert options.unknown(names) == told
+def test_names_of_options():
+    assert {"ipaddr", "ipv6ipaddr", "ipv6ttl", "dns-nameservers"} < options.known()
+    assert "ipadr" not in options.known()
 
 
 def test_global_settings_of_redhat():

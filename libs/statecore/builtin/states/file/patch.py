@@ -20,6 +20,9 @@ _NOT_ALLOWED = ("-N", "--forward", "-r", "--reject-file", "-o", "--output")
 #: Arguments of older Salt versions; ignored with a warning.
 _IGNORED = ("hash", "dry_run_first")
 
+#: Function -> arguments that its ``**kwargs`` takes.
+OPTIONS: Mapping[str, frozenset[str]] = {"patch": frozenset(_IGNORED)}
+
 _MARGIN = " " * 14
 
 
@@ -72,10 +75,7 @@ def patch(
     The host needs the program ``patch``. Salt: salt/states/file.py, patch.
     """
     ignored = tuple(argument for argument in _IGNORED if argument in kwargs)
-    unknown = sorted(set(kwargs) - set(_IGNORED))
     try:
-        if unknown:
-            raise Refused(f"not supported: {', '.join(unknown)}")
         plan = _planned(
             ctx,
             name,

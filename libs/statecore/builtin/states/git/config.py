@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
 from statecore.model.types import Outcome, Plan, Step
+
+#: Function -> arguments that its ``**kwargs`` takes; Python reserves the first word, and ``all`` is a function.
+OPTIONS: Mapping[str, frozenset[str]] = {
+    "config_set": frozenset({"global"}),
+    "config_unset": frozenset({"global", "all"}),
+}
 
 _NO_REPO = "Non-global config options require the 'repo' argument to be set"
 
@@ -30,8 +38,6 @@ def config_set(
     if value is not None and multivar is not None:
         return Plan.failed("Only one of 'value' and 'multivar' is permitted")
     everywhere = bool(kwargs.pop("global", False))
-    if unknown := _unknown(kwargs):
-        return unknown
     if not everywhere and not repo:
         return Plan.failed(_NO_REPO)
     many = multivar if isinstance(multivar, list) else str(multivar).split(",")
@@ -77,8 +83,6 @@ def config_unset(
         True: also remove keys with several values
     """
     everywhere, several = bool(kwargs.pop("global", False)), bool(kwargs.pop("all", False))
-    if unknown := _unknown(kwargs):
-        return unknown
     if not everywhere and not repo:
         return Plan.failed(_NO_REPO)
     pattern = f"^{str(name).lstrip('^').rstrip('$')}$"
@@ -105,7 +109,3 @@ def config_unset(
 
     step = Step(f"unset {name} of {repo or 'the user'}", work)
     return Plan.change(f"{len(before)} key(s) would have value(s) unset", [step], before)
-
-
-def _unknown(kwargs: dict[str, object]) -> Plan | None:
-    return Plan.failed(f"The following keyword arguments are not valid: {', '.join(kwargs)}") if kwargs else None

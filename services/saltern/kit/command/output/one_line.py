@@ -48,6 +48,7 @@ def _tally(states: Mapping[str, StateReturn]) -> Tally:
     tally = Tally()
     for state in states.values():
         tally.add(state, 1)
+        tally.warnings += bool(state.get("warnings"))
         tally.changed += bool(state.get("changes")) and state["result"] is not None
     return tally
 
@@ -57,6 +58,7 @@ def _run(states: Mapping[str, StateReturn], tally: Tally) -> str:
     parts = [f"{results[True]} succeeded" + (f" ({tally.changed} changed)" if tally.changed else "")]
     parts += [f"{results[None]} would change"] if results[None] else []
     parts += [f"{results[False]} failed"] if results[False] else []
+    parts += [f"{tally.warnings} with warnings"] if tally.warnings else []
     seconds = (tally.milliseconds + tally.longest_parallel) / 1000
     return f"{', '.join(parts)}, {seconds:.1f} s{_first_failure(states)}"
 
