@@ -7,12 +7,16 @@ its list of dead events; an operator may return them to the group or delete them
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from masterstore import keys, values
 from masterstore import redis_parts as redis
 from masterstore.client import Client, text
+from masterstore.errors import StoreCorrupt
+from masterstore.event_codes import MEANING, Deliveries, EventCodes, Fault, entered
 from masterstore.events import KeptEvent, event_of, read_stream
 
 #: About how many dead events a group keeps.
@@ -86,29 +90,25 @@ end
 return claimed
 """
 
-#: KEYS: events, dead. ARGV: group, stream id, event, number, why, tries, how many are kept.
+#: KEYS: events, dead. ARGV: group, stream id, event, number, why, tries, how many are kept, group in the event, seal.
 _BURY = """
-redis.call('XADD', KEYS[2], 'MAXLEN', '~', ARGV[7], '*', 'event', ARGV[3], 'n', ARGV[4], 'why', ARGV[5], 'tries', ARGV[6])
+redis.call('XADD', KEYS[2], 'MAXLEN', '~', ARGV[7], '*', 'event', ARGV[3], 'n', ARGV[4], 'why', ARGV[5], 'tries', ARGV[6],
+           'to', ARGV[8], 'mac', ARGV[9])
 return redis.call('XACK', KEYS[1], ARGV[1], ARGV[2])
 """
 
-#: KEYS: dead, events, count. ARGV: id, group, how many events are kept. Returns 0 if there is no such event.
+#: KEYS: dead, events, count. ARGV: id, group, how many events are kept, event, seal. Returns 0 if there is no such dead event.
 _REVIVE = """
-local entry = redis.call('XRANGE', KEYS[1], ARGV[1], ARGV[1])[1]
-if not entry then return 0 end
-for at = 1, #entry[2], 2 do
-  if entry[2][at] == 'event' then
-    local number = redis.call('INCR', KEYS[3])
-    redis.call('XADD', KEYS[2], 'MAXLEN', '~', ARGV[3], '*', 'n', number, 'event', entry[2][at + 1], 'to', ARGV[2])
-  end
-end
-return redis.call('XDEL', KEYS[1], ARGV[1])
+if redis.call('XDEL', KEYS[1], ARGV[1]) == 0 then return 0 end
+local number = redis.call('INCR', KEYS[3])
+redis.call('XADD', KEYS[2], 'MAXLEN', '~', ARGV[3], '*', 'n', number, 'event', ARGV[4], 'to', ARGV[2], 'mac', ARGV[5])
+return 1
 """
 
-#: KEYS: shared. ARGV: text, version that it was made from. Returns 1 if the version is still current, else 0.
+#: KEYS: shared. ARGV: text, version that it was made from, code. Returns 1 if the version is still current, else 0.
 _SAVE = """
 if tonumber(redis.call('HGET', KEYS[1], 'version') or 0) ~= tonumber(ARGV[2]) then return 0 end
-redis.call('HSET', KEYS[1], 'state', ARGV[1])
+redis.call('HSET', KEYS[1], 'state', ARGV[1], 'mac', ARGV[3])
 redis.call('HINCRBY', KEYS[1], 'version', 1)
 return 1
 """
@@ -157,11 +157,16 @@ class DeadEvent:
 class EventGroups:
     """Groups of readers of the stream ``salt:events``. Each event is delivered to one reader of a group.
 
+    Events that no role of this master kept, and those that this process got before, are acknowledged and left out.
     All operations raise StoreUnavailable if Redis does not answer.
     """
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, codes: EventCodes = EventCodes()) -> None:  # noqa: B008 - it never changes
+        """``codes``: makes and checks the codes of events and of shared states."""
         self._client = client
+        self._codes = codes
+        #: Group -> the events that this process got.
+        self._deliveries: defaultdict[str, Deliveries] = defaultdict(Deliveries)
         script = client.redis.register_script
         self._create, self._read, self._claim = script(_CREATE), script(_READ), script(_CLAIM)
         self._bury, self._revive, self._save = script(_BURY), script(_REVIVE), script(_SAVE)
@@ -182,12 +187,11 @@ class EventGroups:
         not exist.
         """
         batch, newest = self._taken(group, consumer, count)
-        if batch is None or batch.events or block_ms <= 0:
-            return batch
-        # New events wake all readers of the group; the first of them to read gets the events.
-        if read_stream(self._client, newest, block_ms, 1):
+        # Without new events; events that are refused below are new ones, too.
+        if batch is not None and not batch.events and block_ms > 0 and read_stream(self._client, newest, block_ms, 1):
+            # New events wake all readers of the group; the first of them to read gets the events.
             batch, _ = self._taken(group, consumer, count)
-        return batch
+        return batch and Batch(self._genuine(group, batch.events, new=True), batch.version)
 
     def _taken(self, group: str, consumer: str, count: int) -> tuple[Batch | None, str]:
         with self._client.calling():
@@ -206,6 +210,7 @@ class EventGroups:
     def done(self, group: str, ids: list[str]) -> None:
         """Acknowledge events of a group by their ids: the group has handled them, and they are not delivered again."""
         if ids:
+            self._deliveries[group].handled(ids)
             self._client.call("xack", keys.EVENTS, group, *ids)
 
     def claim(self, group: str, consumer: str, silence_ms: int, count: int) -> list[tuple[KeptEvent, int]]:
@@ -218,7 +223,13 @@ class EventGroups:
         names = [keys.EVENTS, keys.event_group(group), keys.event_readers(group)]
         with self._client.calling():
             found = self._claim(keys=names, args=[group, consumer, silence_ms, count])
-        return [(_event(entry), values.number(times, keys.event_group(group))) for times, entry in found]
+        events = {text(entry[0]): _event(entry) for _, entry in found}
+        genuine = {event.id for event in self._genuine(group, list(events.values()), new=False)}
+        return [
+            (events[name], values.number(times, keys.event_group(group)))
+            for times, entry in found
+            if (name := text(entry[0])) in genuine
+        ]
 
     def mine(self, group: str, consumer: str) -> list[KeptEvent]:
         """Return the events that were delivered to this reader of the group and that it has not acknowledged."""
@@ -229,7 +240,8 @@ class EventGroups:
                 if "NOGROUP" not in str(error):
                     raise
                 return []
-        return [event_of(name, fields or {}) for _, entries in answer or () for name, fields in entries]
+        found = [event_of(name, fields or {}) for _, entries in answer or () for name, fields in entries]
+        return self._genuine(group, found, new=False)
 
     def leave(self, group: str, consumer: str) -> None:
         """Give up the unacknowledged events of the reader ``consumer``, which ends: the next ``claim`` of another
@@ -243,8 +255,10 @@ class EventGroups:
         ``why``: the reason, ``tries``: the number of attempts; both are stored with the event.
         """
         arguments: list[str | bytes | int] = [group, event.id, event.frame, event.number, why, tries, DEAD_KEPT]
+        arguments += [event.to, event.seal]
         with self._client.calling():
             self._bury(keys=[keys.EVENTS, keys.dead_events(group)], args=arguments)
+        self._deliveries[group].handled([event.id])
 
     def dead(self, group: str, count: int) -> list[DeadEvent]:
         """Return at most ``count`` events from the group's list of dead events (events that it could not handle),
@@ -264,11 +278,20 @@ class EventGroups:
     def revive(self, group: str, dead_id: str, most: int) -> bool:
         """Append a dead event to the stream again for its group, and delete it from the list of dead events.
 
-        Return False if the list has no event with this id. ``most``: about how many events the stream keeps.
+        Return False if the list has no event with this id. ``most``: about how many events the stream keeps. Raises
+        StoreCorrupt for an event that no role of this master kept.
         """
+        found = self._client.call("xrange", keys.dead_events(group), min=dead_id, max=dead_id)
+        if not found:
+            return False
+        event = event_of(*found[0])
+        fault = self._codes.fault(event.frame, event.to, event.seal)
+        if fault is not None:
+            raise StoreCorrupt(f"{keys.dead_events(group)}[{dead_id}]", f"{MEANING[fault]}. `reactor.drop` deletes it")
+        arguments: list[str | bytes | int] = [dead_id, group, most, event.frame, self._codes.seal(event.frame, group)]
         with self._client.calling():
             names = [keys.dead_events(group), keys.EVENTS, keys.EVENTS_COUNT]
-            return bool(self._revive(keys=names, args=[dead_id, group, most]))
+            return bool(self._revive(keys=names, args=arguments))
 
     def drop(self, group: str, dead_id: str) -> bool:
         """Delete an event from the group's list of dead events. Return False if there is none with this id."""
@@ -300,16 +323,50 @@ class EventGroups:
         return Backlog(max(0, behind), in_hand, values.number(missed, shared_key), int(dead))
 
     def state(self, group: str) -> tuple[int, str]:
-        """Return (version, text) of the state that the readers of a group share; (0, "") if there is none."""
-        version, state = self._client.call("hmget", keys.event_group(group), "version", "state")
-        return values.number(version, keys.event_group(group)), text(state or b"")
+        """Return (version, text) of the state that the readers of a group share; (0, "") if there is none.
+
+        The text is also empty if no reader of this master wrote it.
+        """
+        name = keys.event_group(group)
+        found, state, code = self._client.call("hmget", name, "version", "state", "mac")
+        version, shown = values.number(found, name), text(state or b"")
+        fault = self._codes.state_fault(group, version, shown, code or b"")
+        if fault is not None:
+            self._refuse(name, fault)
+        return version, "" if fault else shown
 
     def save_state(self, group: str, state: str, version: int) -> bool:
         """Store the text that the readers of a group share, unless it changed since ``version``. Return True if it was
         stored.
         """
         with self._client.calling():
-            return bool(self._save(keys=[keys.event_group(group)], args=[state, version]))
+            code = self._codes.state_code(group, version + 1, state)
+            return bool(self._save(keys=[keys.event_group(group)], args=[state, version, code]))
+
+    def _genuine(self, group: str, events: Sequence[KeptEvent], *, new: bool) -> list[KeptEvent]:
+        """Return the events that a role of this master kept and that this process has not got before; acknowledge the
+        others. ``new``: as in ``Deliveries.is_repeated``.
+        """
+        genuine, left = [], []
+        deliveries = self._deliveries[group]
+        for event in events:
+            fault = self._codes.fault(event.frame, event.to, event.seal, entered(event.id))
+            if fault is None and deliveries.is_repeated(event.id, event.seal, new=new):
+                fault = Fault.REPEATED
+            if fault is None:
+                genuine.append(event)
+            else:
+                left.append(event.id)
+                self._refuse(keys.EVENTS, fault)
+        if left:
+            self._client.call("xack", keys.EVENTS, group, *left)
+        return genuine
+
+    def _refuse(self, key: str, fault: Fault) -> None:
+        if self._codes.refused is None:
+            self._client.faults.report(key, MEANING[fault])
+        else:
+            self._codes.refused(key, fault)
 
 
 def _event(entry: tuple[bytes, list[bytes]]) -> KeptEvent:

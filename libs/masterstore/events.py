@@ -19,6 +19,7 @@ from fnmatch import translate
 from masterstore import keys, values
 from masterstore.client import Client, text
 from masterstore.errors import StoreError
+from masterstore.event_codes import MEANING, EventCodes, entered
 
 _LOG = logging.getLogger("saltern.events")
 
@@ -31,10 +32,10 @@ WANTED_KEPT = 86_400
 #: Cursor of a reader that wants all events of the stream.
 BEGINNING = "0-0/0"
 
-#: KEYS: events, count. ARGV: event, how many are kept. Returns the stream id.
+#: KEYS: events, count. ARGV: event, how many are kept, seal. Returns the stream id.
 _KEEP = """
 local number = redis.call('INCR', KEYS[2])
-return redis.call('XADD', KEYS[1], 'MAXLEN', '~', ARGV[2], '*', 'n', number, 'event', ARGV[1])
+return redis.call('XADD', KEYS[1], 'MAXLEN', '~', ARGV[2], '*', 'n', number, 'event', ARGV[1], 'mac', ARGV[3])
 """
 
 
@@ -50,6 +51,14 @@ class KeptEvent:
     frame: bytes
     #: Group for which a dead event was returned to the stream; else empty.
     to: str = ""
+    #: Time, random number and code (``event_codes``) by which readers know that a role of this master kept the event;
+    #: empty: it has none.
+    seal: str = ""
+
+    @property
+    def identity(self) -> str:
+        """Text that identifies the event: its seal; for an event without one its stream id and number."""
+        return self.seal or f"{self.id} {self.number}"
 
     @property
     def cursor(self) -> str:
@@ -62,8 +71,10 @@ class Events:
     StoreUnavailable if Redis does not answer.
     """
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, codes: EventCodes = EventCodes()) -> None:  # noqa: B008 - it never changes
+        """``codes``: makes the codes of events, and checks those of events that are read."""
         self._client = client
+        self._codes = codes
         self._keep = client.redis.register_script(_KEEP)
 
     def keep(self, frame: bytes, most: int) -> str:
@@ -71,7 +82,7 @@ class Events:
         newest ``most`` events.
         """
         with self._client.calling():
-            return text(self._keep(keys=[keys.EVENTS, keys.EVENTS_COUNT], args=[frame, most]))
+            return text(self._keep(keys=[keys.EVENTS, keys.EVENTS_COUNT], args=[frame, most, self._codes.seal(frame)]))
 
     def want(self, reader: str, globs: Iterable[str]) -> None:
         """Register the tag globs of the events that the reader named ``reader`` needs in the stream. The
@@ -93,7 +104,8 @@ class Events:
         """Return (at most ``count`` events after the position ``cursor``, oldest first; number of missed events).
 
         Missed events are those that Redis removed from the full stream before this read. Waits up to ``block_ms``
-        milliseconds for an event; [] if none came. Raises StoreError for a malformed cursor.
+        milliseconds for an event; [] if none came. Events that no role of this master kept are left out and reported to
+        ``Faults``. Raises StoreError for a malformed cursor.
         """
         after, _, number = cursor.partition("/")
         if re.fullmatch(r"\d+-\d+", after) is None or not number.isdigit():
@@ -103,7 +115,13 @@ class Events:
         for event in found:
             missed += max(0, event.number - last - 1) if last or after != "0-0" else 0
             last = event.number
-        return [event for event in found if not event.to], missed
+        return [event for event in found if not event.to and self._is_genuine(event)], missed
+
+    def _is_genuine(self, event: KeptEvent) -> bool:
+        fault = self._codes.fault(event.frame, event.to, event.seal, entered(event.id))
+        if fault is not None:
+            self._client.faults.report(keys.EVENTS, MEANING[fault])
+        return fault is None
 
     def newest(self) -> str:
         """Return the position after the newest event in the stream; a reader that wants only future events passes it
@@ -207,4 +225,5 @@ def event_of(stream_id: bytes, fields: Mapping[bytes, bytes]) -> KeptEvent:
         int(number) if number.isdigit() else 0,
         fields.get(b"event", b""),
         text(fields.get(b"to", b"")),
+        text(fields.get(b"mac", b"")),
     )

@@ -10,6 +10,7 @@ from masterstore import redis_parts as redis
 from masterstore.client import Client, text
 from masterstore.durability import ConfirmedScript, Durability
 from masterstore.errors import JidTaken, StoreCorrupt
+from masterstore.event_codes import EventCodes
 from masterstore.large_returns import is_large, packed, unpacked
 from masterstore.lives import Lives, jid_ms
 from masterstore.record_mac import LOAD, PUBLICATION, Records, load_record
@@ -93,11 +94,13 @@ class Jobs(Lives):
         client: Client,
         durability: Durability = Durability(),  # noqa: B008 - it is frozen
         records: Records = Records(),  # noqa: B008 - it never changes
+        event_codes: EventCodes = EventCodes(),  # noqa: B008 - it never changes
     ) -> None:
         """``durability``: the replicas and disks that must confirm a publication or return. ``records``: makes the
-        authentication codes of publications.
+        authentication codes of publications. ``event_codes``: makes those of events.
         """
         super().__init__(client, records)
+        self._event_codes = event_codes
         self._publish = ConfirmedScript(client, job_scripts.PUBLISH, durability)
         self._return = ConfirmedScript(client, return_scripts.RETURN, durability)
         self._spend = client.redis.register_script(return_scripts.SPEND)
@@ -184,7 +187,8 @@ class Jobs(Lives):
         jid, minion = str(ret["jid"]), str(ret["id"])
         base, (data, whole) = jid_ms(jid), packed(ret, compress_above)
         arguments: list[str | int | bytes] = [minion, data, jid, ttl, int(failed(ret)), now_ms or base, base, whole]
-        arguments += [int(heard), event, events_kept, unasked.count, unasked.bytes, unasked.unknown_seconds]
+        arguments += [int(heard), event, self._seal(event), events_kept]
+        arguments += [unasked.count, unasked.bytes, unasked.unknown_seconds]
         arguments += _functions(ret.get("fun"))
         with self._client.calling():
             answer = self._return(keys=keys.last_jid(minion, _shown(ret.get("fun"))), args=arguments)
@@ -192,6 +196,9 @@ class Jobs(Lives):
             answer, faults = answer
             self._client.faults.of_script(faults)
         return Recorded(*(bool(answer & bit) for bit in (1, 2, 4, 8, 16, 32, 64)))
+
+    def _seal(self, event: bytes) -> bytes:
+        return self._event_codes.seal(event) if event else b""
 
     def may_store_own(self, minion: str, own_id: str, limits: UnaskedLimits) -> bool:
         """Return whether a minion may store one more return of a job that it started itself, and count this return.
@@ -244,7 +251,8 @@ class Jobs(Lives):
         names += [keys.index("tgt", _shown(load.get("tgt"))), *(keys.index("fun", name) for name in functions)]
         data, whole = packed(ret, compress_above)
         arguments: list[str | int | bytes] = [jid, minion, data, values.dumps(load), ttl, int(failed(ret)), created]
-        arguments += [created, "failed" if failed(ret) else "ok", whole, event, events_kept, int(counted)]
+        arguments += [created, "failed" if failed(ret) else "ok", whole, event, self._seal(event)]
+        arguments += [events_kept, int(counted)]
         arguments += functions
         with self._client.calling():
             first, faults = self._external(keys=names, args=arguments)

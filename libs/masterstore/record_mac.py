@@ -10,6 +10,7 @@ Source: docs/security.md#redis
 from __future__ import annotations
 
 from collections.abc import Callable
+from hmac import compare_digest
 from typing import TypeAlias
 
 from masterstore import keys
@@ -22,6 +23,7 @@ RecordMac: TypeAlias = Callable[[str, bytes], bytes]
 #: Kinds of records.
 PUBLICATION, LOAD, ACCEPTED_KEY = "publication", "load", "accepted key"
 AUDIT_ENTRY, AUDIT_END = "audit entry", "audit end"
+EVENT, GROUP_STATE = "event", "group state"
 
 _ADVICE = "Whoever writes to Redis beside the master made it; after an upgrade see the option accept_unsigned_records"
 
@@ -54,7 +56,7 @@ class Records:
             return
         if not code:
             raise StoreCorrupt(where, f"no worker of this master signed it. {_ADVICE}")
-        if not _same(self._mac(kind, _bytes(record)), code):
+        if not compare_digest(self._mac(kind, _bytes(record)), code):
             raise StoreCorrupt(where, f"its signature belongs to another record or another master. {_ADVICE}")
 
 
@@ -80,8 +82,3 @@ def check_accepted(records: Records, minion: str, pem: str, code: bytes | None) 
 
 def _bytes(record: str | bytes) -> bytes:
     return record.encode() if isinstance(record, str) else record
-
-
-def _same(one: bytes, other: bytes) -> bool:
-    """Return whether two codes are equal, in a time that does not depend on their bytes."""
-    return len(one) == len(other) and not sum(a ^ b for a, b in zip(one, other, strict=True))

@@ -18,9 +18,9 @@ SPENT_SECONDS = 3600
 
 #: Function ``keep``: adds an event to the stream. If the key is no stream, the event is lost, but not the return.
 _KEEP = f"""
-local function keep(event, most)
+local function keep(event, seal, most)
   local number = try('INCR', '{keys.EVENTS_COUNT}')
-  if number then try('XADD', '{keys.EVENTS}', 'MAXLEN', '~', most, '*', 'n', number, 'event', event) end
+  if number then try('XADD', '{keys.EVENTS}', 'MAXLEN', '~', most, '*', 'n', number, 'event', event, 'mac', seal) end
 end
 """
 
@@ -53,8 +53,9 @@ return {{spend(KEYS[1], ARGV[1], ARGV[2]) and 1 or 0, faults}}
 
 #: KEYS: last_jid (may be left out).
 #: ARGV: minion, return JSON, jid, ttl, failed (0/1), now ms, base ms, the whole return compressed (empty: it is in the JSON),
-#: 1 if it also proves the minion's presence, its event (empty: no reader wants it), events that are kept, most unasked returns of
-#: the minion (0: any number), most bytes of them (0: any), seconds that a return of an unknown job stays, functions...
+#: 1 if it also proves the minion's presence, its event (empty: no reader wants it), the event's seal, events that are kept, most
+#: unasked returns of the minion (0: any number), most bytes of them (0: any), seconds that a return of an unknown job stays,
+#: functions...
 #: Returns a sum: 1 first return, 2 job is known, 4 all minions returned, 8 late, 16 jobs wait for a minion that cannot ask for
 #: them, 32 differs from the first return, 64 refused because the minion has too many unasked returns; or {sum, faults}.
 RETURN = f"""
@@ -67,7 +68,7 @@ local left = redis.call('TTL', '{keys.LOAD}' .. jid)
 local known = left ~= -2
 -- Whether the job expects the minion. An unasked return is stored within the minion's limits only.
 local waits = known and try('SISMEMBER', job .. ':minions', minion) == 1
-if not waits and redis.call('HEXISTS', ret, minion) == 0 and not spend('{keys.SPENT}' .. minion, ARGV[12], ARGV[13]) then
+if not waits and redis.call('HEXISTS', ret, minion) == 0 and not spend('{keys.SPENT}' .. minion, ARGV[13], ARGV[14]) then
   return (known and 2 or 0) + 64
 end
 local first = redis.call('HSETNX', ret, minion, ARGV[2]) == 1
@@ -76,7 +77,7 @@ local answer = (first and 1 or 0) + (known and 2 or 0)
 local renew = left < ttl - ttl / {AHEAD}
 if left > ttl then ttl = left end
 -- The indexes of jobs live as long as those of other jobs: "put" removes what is older.
-local stays = known and ttl or math.min(ttl, tonumber(ARGV[14]))
+local stays = known and ttl or math.min(ttl, tonumber(ARGV[15]))
 redis.call('EXPIRE', ret, stays)
 if first and ARGV[8] ~= '' then
   local kept = pcall('HSET', '{keys.LARGE}' .. jid, minion, ARGV[8])
@@ -103,7 +104,7 @@ if not first then
 end
 if ARGV[10] ~= '' then
   {_KEEP}
-  keep(ARGV[10], ARGV[11])
+  keep(ARGV[10], ARGV[11], ARGV[12])
 end
 -- State of the job on this minion, if the job expects the minion.
 local lives = job .. ':life'
@@ -171,10 +172,10 @@ if waits then
     try('ZREM', '{keys.INDEX}state:running', jid)
   end
 else
-  if tonumber(ARGV[13]) > 0 then spend_bytes('{keys.SPENT}' .. minion, size) end
+  if tonumber(ARGV[14]) > 0 then spend_bytes('{keys.SPENT}' .. minion, size) end
   if not known then
     put('{keys.JOBS}', created, jid, ttl, now)
-    for i = 15, #ARGV do
+    for i = 16, #ARGV do
       put('{keys.INDEX}fun:' .. ARGV[i], created, jid, ttl, now)
       put('{keys.FUNCTIONS}', created, ARGV[i], ttl, now)
     end
@@ -188,8 +189,8 @@ return #faults > 0 and {{answer, faults}} or answer
 
 #: A job that was not published and has ended. KEYS: runners, ret, job, job_minions, load, life; then the indexes that it goes into.
 #: ARGV: jid, minion, return JSON, load JSON, ttl, failed (0/1), created ms, base ms, result (ok, failed),
-#: the whole return compressed (empty: it is in the JSON), its event (empty: no reader wants it), events that are kept, 1 if its
-#: bytes count as unasked ones of the minion, functions...
+#: the whole return compressed (empty: it is in the JSON), its event (empty: no reader wants it), the event's seal, events that are
+#: kept, 1 if its bytes count as unasked ones of the minion, functions...
 #: Returns {1 if stored, else 0; faults}: a job's earlier return is not replaced.
 EXTERNAL = f"""
 {COMMON}
@@ -212,13 +213,13 @@ try('HSET', KEYS[3], 'expected', 1, 'answered', 1, 'returned', 1, 'failed', ARGV
 try('HSET', KEYS[6], ARGV[2], 'r' .. whole(math.max(now, created) - tonumber(ARGV[8])))
 if ARGV[11] ~= '' then
   {_KEEP}
-  keep(ARGV[11], ARGV[12])
+  keep(ARGV[11], ARGV[12], ARGV[13])
 end
 for i = 2, 6 do try('EXPIRE', KEYS[i], ttl) end
 try('HINCRBY', '{keys.JOB_BYTES}', whole(math.floor(created / 3600000)), size)
-if ARGV[13] == '1' then spend_bytes('{keys.SPENT}' .. ARGV[2], size) end
+if ARGV[14] == '1' then spend_bytes('{keys.SPENT}' .. ARGV[2], size) end
 put('{keys.INDEX}result:' .. ARGV[9], ARGV[7], jid, ttl, created)
 for i = 7, #KEYS do put(KEYS[i], ARGV[7], jid, ttl, created) end
-for i = 14, #ARGV do put('{keys.FUNCTIONS}', ARGV[7], ARGV[i], ttl, created) end
+for i = 15, #ARGV do put('{keys.FUNCTIONS}', ARGV[7], ARGV[i], ttl, created) end
 return {{1, faults}}
 """

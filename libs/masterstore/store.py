@@ -9,6 +9,7 @@ from masterstore.client import Client
 from masterstore.durability import Durability, trouble_with
 from masterstore.epochs import EpochStore
 from masterstore.errors import StoreError, StoreUnavailable
+from masterstore.event_codes import EventCodes
 from masterstore.event_groups import EventGroups
 from masterstore.events import Events
 from masterstore.job_budget import JobBudget
@@ -36,12 +37,13 @@ class Store:
         client: Client,
         durability: Durability = Durability(),  # noqa: B008 - it is frozen
         records: Records = Records(),  # noqa: B008 - it never changes
+        event_codes: EventCodes = EventCodes(),  # noqa: B008 - it never changes
     ) -> None:
         self._client = client
         self._durability = durability
         #: Malformed data that was found in Redis and skipped.
         self.faults = client.faults
-        self.jobs = Jobs(client, durability, records)
+        self.jobs = Jobs(client, durability, records, event_codes)
         self.job_budget = JobBudget(client)
         self.found_jobs = JobFinder(client, self.jobs)
         self.runner_jobs = RunnerJobs(client, self.jobs)
@@ -49,8 +51,8 @@ class Store:
         self.cache = Cache(client)
         self.banks = Banks(client)
         self.publications = Publications(client, records)
-        self.events = Events(client)
-        self.event_groups = EventGroups(client)
+        self.events = Events(client, event_codes)
+        self.event_groups = EventGroups(client, event_codes)
         self.presence = Presence(client)
         self.replays = Replays(client)
         self.epochs = EpochStore(client)
@@ -68,15 +70,17 @@ class Store:
         client_name: str,
         durability: Durability = Durability(),  # noqa: B008 - it is frozen
         records: Records = Records(),  # noqa: B008 - it never changes
+        event_codes: EventCodes = EventCodes(),  # noqa: B008 - it never changes
     ) -> Store:
         """Return a Store for a Redis URL (``masterstore.address``); nothing is sent yet. Raises StoreError for a
         malformed URL.
 
         ``timeout``: seconds for connecting and for each answer. ``client_name``: name that Redis shows for the
         connection. ``durability``: replicas and disks that must confirm publications and returns. ``records``:
-        makes and checks the authentication codes of the records that the master acts on.
+        makes and checks the authentication codes of the records that the master acts on. ``event_codes``: the same
+        for events.
         """
-        return cls(Client(url, timeout=timeout, client_name=client_name), durability, records)
+        return cls(Client(url, timeout=timeout, client_name=client_name), durability, records, event_codes)
 
     def ping(self) -> None:
         """Raise StoreUnavailable unless Redis answers."""

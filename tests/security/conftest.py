@@ -9,11 +9,22 @@ import pytest
 from statecore.host.host import Host
 from statecore.model.context import Context
 from tests.saltwire.conftest import master_key, minion_key, other_key
-from tests.services.conftest import master_keys, role_keys
+from tests.services.conftest import master_keys, new_options, new_role, role_keys
 from tests.services.mworker.conftest import minion_keys, new_worker, worker
 from tests.statecore.conftest import PlainMinion
 
-__all__ = ["master_key", "master_keys", "minion_key", "minion_keys", "new_worker", "other_key", "role_keys", "worker"]
+__all__ = [
+    "master_key",
+    "master_keys",
+    "minion_key",
+    "minion_keys",
+    "new_options",
+    "new_role",
+    "new_worker",
+    "other_key",
+    "role_keys",
+    "worker",
+]
 
 
 class LocalMinion(PlainMinion):

@@ -17,12 +17,14 @@ from typing import TypeAlias
 import zmq
 
 from masterstore.errors import StoreError, StoreUnavailable
+from masterstore.event_codes import EventCodes
 from masterstore.events import EventKeeper
 from masterstore.keys import SCHEMA_VERSION
 from masterstore.runner_jobs import SIGN_EVERY, SILENT_AFTER
 from masterstore.store import Store
 from saltern.kit.config.master import MasterOptions
 from saltern.kit.config.reactor_rows import wanted_tags
+from saltern.kit.keys.events_key import load_event_macs
 from saltern.kit.links.answers import RunnerAnswer
 from saltern.kit.links.control import ControlClient, ControlError, ControlTimeout
 from saltern.kit.links.event_bus import EventSender
@@ -328,8 +330,9 @@ def run_due_tasks(context: MaintenanceContext, schedule: TaskSchedule, owner: st
 
 
 def _loop(role: Role) -> None:
+    codes = EventCodes(load_event_macs(role.keys, role.log), accept_unsigned=role.options.accept_unsigned_records)
     with unusable(StoreError):
-        store = Store.open(role.options.redis_url, client_name="maintenance")
+        store = Store.open(role.options.redis_url, client_name="maintenance", event_codes=codes)
     zmq_context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
     keys = LinkKeys.load(role.keys)
     keeper = EventKeeper(store.events, wanted_tags(role.options), role.options.events_kept_count)

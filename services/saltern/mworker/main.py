@@ -20,12 +20,14 @@ from functools import partial
 import zmq
 
 from masterstore.errors import StoreError
+from masterstore.event_codes import EventCodes
 from masterstore.events import EventKeeper
 from masterstore.record_mac import Records
 from masterstore.store import Store
 from saltern.kit.config.master import MasterOptions
 from saltern.kit.config.reactor_rows import wanted_tags
 from saltern.kit.config.worker_pools import own_pool, read_pools, unknown_commands
+from saltern.kit.keys.events_key import load_event_macs
 from saltern.kit.keys.master_keys import MasterKeys, record_mac
 from saltern.kit.links import frames
 from saltern.kit.links.deadlines import read_deadlines
@@ -80,9 +82,14 @@ def _loop(role: Role) -> None:
     link_keys = LinkKeys.load(role.keys)
     master_keys = MasterKeys.load_for(role.keys, role.options)
     records = Records(record_mac(master_keys.secret), accept_unsigned=role.options.accept_unsigned_records)
+    event_codes = EventCodes(load_event_macs(role.keys, role.log), accept_unsigned=role.options.accept_unsigned_records)
     with unusable(StoreError):
         store = Store.open(
-            role.options.redis_url, client_name="mworker", durability=durability(role.options), records=records
+            role.options.redis_url,
+            client_name="mworker",
+            durability=durability(role.options),
+            records=records,
+            event_codes=event_codes,
         )
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
     keeper = EventKeeper(store.events, wanted_tags(role.options), role.options.events_kept_count)

@@ -152,10 +152,17 @@ class Follower:
         self._store.event_groups.leave(GROUP, self._name)
 
 
-def follow(options: MasterOptions, runtime: Callable[[], Runtime], ended: threading.Event) -> None:
-    """Deliver events to the returners of ``event_return`` until ``ended`` is set. Runs in a thread of its own."""
-    store = Store.open(options.redis_url, client_name="event-return")
-    follower = Follower(store, EventReturns(options, runtime()), options)
+def follow(
+    options: MasterOptions,
+    open_store: Callable[[str], Store],
+    runtime: Callable[[], Runtime],
+    ended: threading.Event,
+) -> None:
+    """Deliver events to the returners of ``event_return`` until ``ended`` is set. Runs in a thread of its own.
+
+    ``open_store`` opens a Store for the name of a client.
+    """
+    follower = Follower(open_store("event-return"), EventReturns(options, runtime()), options)
     away = False
     while not ended.is_set():
         try:

@@ -70,7 +70,7 @@ class EventTask:
 
         Each attempt uses the same id, so that the master does not repeat a reaction whose answer was lost.
         """
-        return hashlib.sha256(f"{self.event.id} {self.event.number} {name}".encode()).hexdigest()[:32]
+        return hashlib.sha256(f"{self.event.identity} {name}".encode()).hexdigest()[:32]
 
 
 class Inbox:
@@ -162,10 +162,11 @@ class Inbox:
     def _sync_table(self, *, first: bool = False) -> None:
         """Load the table of reactions that the reactors share in Redis, and register the tags that it needs.
 
-        At the first start with a new configuration, publish this reactor's table.
+        At the first start with a new configuration, publish this reactor's table; and also where the table in Redis was
+        lost, is older than this reactor's, or was not written by a reactor.
         """
         version, text = self._store.event_groups.state(GROUP)
-        if (not text or not self._table.take(text)) and first:
+        if not text or version < self._version or (not self._table.take(text) and first):
             # If another reactor was faster, it has the same configuration or a newer one.
             self._store.event_groups.save_state(GROUP, self._table.text(), version)
             version, _ = self._store.event_groups.state(GROUP)

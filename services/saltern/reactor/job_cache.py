@@ -17,7 +17,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from masterstore.errors import StoreError
 from masterstore.events import KeptEvent
@@ -192,21 +192,41 @@ _CALLS: Mapping[str, tuple[str, Callable[[dict[str, object]], tuple[object, ...]
 }
 
 
-def follow(options: MasterOptions, runtime: Callable[[], Runtime], ended: threading.Event) -> None:
-    """Copy jobs and returns to ``master_job_cache`` until ``ended`` is set. Runs in its own thread."""
-    store = Store.open(options.redis_url, client_name="job-cache")
-    _follow(JobCache(store, runtime(), options.master_job_cache), "master_job_cache", ended)
-
-
-def follow_loads(options: MasterOptions, runtime: Callable[[], Runtime], ended: threading.Event) -> None:
-    """Copy jobs to ``ext_job_cache`` until ``ended`` is set. Runs in its own thread."""
-    store = Store.open(options.redis_url, client_name="ext-job-cache")
-    _follow(JobCache(store, runtime(), options.ext_job_cache, loads_alone=True), "ext_job_cache", ended)
-
-
-def followers(
+def follow(
     options: MasterOptions,
-) -> list[tuple[str, Callable[[MasterOptions, Callable[[], Runtime], threading.Event], None]]]:
+    open_store: Callable[[str], Store],
+    runtime: Callable[[], Runtime],
+    ended: threading.Event,
+) -> None:
+    """Copy jobs and returns to ``master_job_cache`` until ``ended`` is set. Runs in its own thread.
+
+    ``open_store`` opens a Store for the name of a client.
+    """
+    _follow(JobCache(open_store("job-cache"), runtime(), options.master_job_cache), "master_job_cache", ended)
+
+
+def follow_loads(
+    options: MasterOptions,
+    open_store: Callable[[str], Store],
+    runtime: Callable[[], Runtime],
+    ended: threading.Event,
+) -> None:
+    """Copy jobs to ``ext_job_cache`` until ``ended`` is set. Runs in its own thread.
+
+    ``open_store`` opens a Store for the name of a client.
+    """
+    _follow(
+        JobCache(open_store("ext-job-cache"), runtime(), options.ext_job_cache, loads_alone=True),
+        "ext_job_cache",
+        ended,
+    )
+
+
+#: Function of a follower's thread: (options, opens a Store for the name of a client, makes the Runtime, the end) -> None.
+Follow: TypeAlias = "Callable[[MasterOptions, Callable[[str], Store], Callable[[], Runtime], threading.Event], None]"
+
+
+def followers(options: MasterOptions) -> list[tuple[str, Follow]]:
     """Return (thread name, function) for each thread that copies jobs to a returner with these options; [] if none is set."""
     wanted = (("job-cache", follow, has_own_cache(options)), ("ext-job-cache", follow_loads, has_ext_cache(options)))
     return [(name, work) for name, work, needed in wanted if needed]

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING
 import zmq
 
 from masterstore.errors import StoreError
-from masterstore.store import Store
 from saltern.kit.command.arguments import on_the_wire
 from saltern.kit.config.reactor_rows import rows_of
 from saltern.kit.links.control import ControlClient, ControlError, ControlTimeout
@@ -29,6 +28,7 @@ from saltern.kit.links.event_bus import EventSender
 from saltern.kit.links.sockets import LinkKeys
 from saltern.kit.process.service import DRAIN_SECONDS, Role, run_role, unusable
 from saltern.reactor import event_return, job_cache
+from saltern.reactor.event_store import event_stores
 from saltern.reactor.inbox import EventTask, Inbox
 from saltern.reactor.pool import Pool, Worker
 from saltern.reactor.reactions import USER, Reaction, ReactionError, files_for, is_own, reactions
@@ -194,8 +194,9 @@ def _loop(role: Role) -> None:
     table = ReactorTable(rows_of(options.reactor), options.id)
     if options.reactor_niceness:
         os.nice(options.reactor_niceness)
+    open_store = event_stores(role)
     with unusable(StoreError):
-        store = Store.open(options.redis_url, client_name="reactor")
+        store = open_store("reactor")
     role.watch_redis(store.unready)
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
     keys = LinkKeys.load(role.keys)
@@ -212,7 +213,10 @@ def _loop(role: Role) -> None:
     ended = threading.Event()
     followers = [
         threading.Thread(
-            target=work, args=(options, lambda: reactor_sls.runtime_of(options), ended), name=name, daemon=True
+            target=work,
+            args=(options, open_store, lambda: reactor_sls.runtime_of(options), ended),
+            name=name,
+            daemon=True,
         )
         for name, work in (
             *([("event-return", event_return.follow)] if options.event_return else []),

@@ -223,8 +223,8 @@ class MasterOptions(StateOptions, FileserverOptions, WorkerOptions):
     minion_data_cache: bool = option(True, "store the grains of minions, for targeting")
     accept_unsigned_records: bool = option(
         False,
-        "act on jobs and accepted keys in Redis that no worker signed, and sign these keys: only during an upgrade from "
-        "release 0.1, whose workers did not sign",
+        "act on jobs, accepted keys and events in Redis that no role of this master signed, and sign these keys: only "
+        "during an upgrade from release 0.1, whose roles did not sign",
     )
     audit: bool = option(
         False, "record sign-ins that change a key, publications, runners and wheel functions in Redis, as a hash chain"

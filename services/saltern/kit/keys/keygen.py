@@ -1,7 +1,8 @@
 """The command ``saltern keygen``: makes the missing keys of all roles and keeps existing ones.
 
 ``DIR/<role>/`` holds only what that role needs: ``curve.secret`` and ``known/`` for the internal links, and ``master.pem``,
-``master.pub`` and ``master.secret`` for the roles that speak to minions. Give each directory to its role as a secret (a volume, a
+``master.pub`` and ``master.secret`` for the roles that speak to minions, and ``events.key`` for the roles that keep and obey
+events in Redis. Give each directory to its role as a secret (a volume, a
 Kubernetes Secret); only the operator's machine keeps all of DIR. ``--secrets`` prints the directories as Kubernetes Secrets.
 ``--in-cluster``, in a pod, creates these Secrets without directories. ``--redis-host`` makes a password for Redis, too:
 ``DIR/redis/url`` for the roles that use Redis, and ``DIR/redis/users.acl`` for Redis (directive ``aclfile``).
@@ -22,6 +23,7 @@ import zmq
 
 from saltern.kit.config.master import ConfigError
 from saltern.kit.keys import kubernetes, secrets
+from saltern.kit.keys.events_key import EVENT_ROLES, EVENTS_KEY, KEY_BYTES, OLD_EVENTS_KEY
 from saltern.kit.keys.master_keys import SECRET_BYTES
 from saltern.kit.links.sockets import LINKS, NAMES, OPERATOR
 from saltwire.errors import OwnFault
@@ -65,16 +67,27 @@ def main(argv: Sequence[str] | None = None) -> int:
         help="make a password for the Redis at HOST too: files in DIR/redis; with --secrets or --in-cluster\n"
         "the Secret saltern-redis",
     )
+    parser.add_argument(
+        "--new-events-key",
+        action="store_true",
+        help="replace the key of events in Redis; roles still accept the one before, so no event is lost",
+    )
     arguments = parser.parse_args(argv)
     if arguments.operator and arguments.in_cluster:
         parser.error("--operator goes with --out: an operator's key belongs to no pod")
     try:
         if arguments.in_cluster:
-            make = partial(make_keys, keysize=arguments.keysize)
+            make = partial(make_keys, keysize=arguments.keysize, new_events_key=arguments.new_events_key)
             done = secrets.into_cluster(kubernetes.Cluster.of_this_pod(), make, arguments.redis_host)
             sys.stdout.write("".join(f"{line}\n" for line in done) or "all secrets are there already\n")
             return 0
-        made = make_keys(arguments.out, keysize=arguments.keysize, owner=arguments.owner, operators=arguments.operator)
+        made = make_keys(
+            arguments.out,
+            keysize=arguments.keysize,
+            owner=arguments.owner,
+            operators=arguments.operator,
+            new_events_key=arguments.new_events_key,
+        )
         if arguments.secrets:
             sys.stdout.write(_printed(arguments.out, arguments.namespace, arguments.redis_host))
             return 0
@@ -121,20 +134,26 @@ class _Files:
 
 
 def make_keys(
-    directory: Path, *, keysize: int = 2048, owner: tuple[int, int] | None = None, operators: Sequence[str] = ()
+    directory: Path,
+    *,
+    keysize: int = 2048,
+    owner: tuple[int, int] | None = None,
+    operators: Sequence[str] = (),
+    new_events_key: bool = False,
 ) -> list[Path]:
     """Make the missing key files of all roles below ``directory`` and return the paths of the new files.
     Existing files are kept.
 
     ``operators``: names of people who get a key of their own. ``keysize``: bits of the master's RSA key.
-    ``owner``: (uid, gid) that all files get; None: no change. Raises OSError, and ConfigError for a malformed
-    key file.
+    ``owner``: (uid, gid) that all files get; None: no change. ``new_events_key``: replace the key of events; the
+    one before is kept beside it. Raises OSError, and ConfigError for a malformed key file.
     """
     files = _Files()
     publics = _curve_keys(directory, files)
     for name in operators:
         _operator_keys(directory, name, publics, files)
     _master_keys(directory, keysize, files)
+    _events_key(directory, files, renew=new_events_key)
     if owner is not None:
         for path in (directory, *directory.rglob("*")):
             os.chown(path, *owner)
@@ -200,17 +219,37 @@ def _make_known(directory: Path, name: str, other: str, public: bytes, files: _F
 def _master_keys(directory: Path, keysize: int, files: _Files) -> None:
     # If two processes make the keys at once, the first file in this role's directory counts.
     decides = directory / _SPEAK_TO_MINIONS[0]
-    if _held(directory, "master.pem") is None:
+    if _held(directory, "master.pem", _SPEAK_TO_MINIONS) is None:
         files.create(decides / "master.pem", PrivateKey.generate(keysize).to_pem())
-    if _held(directory, "master.secret") is None:
+    if _held(directory, "master.secret", _SPEAK_TO_MINIONS) is None:
         files.create(decides / "master.secret", os.urandom(SECRET_BYTES))
-    pem, secret = (_held(directory, name) or decides / name for name in ("master.pem", "master.secret"))
+    pem, secret = (
+        _held(directory, name, _SPEAK_TO_MINIONS) or decides / name for name in ("master.pem", "master.secret")
+    )
     contents = {
         "master.pem": pem.read_bytes(),
         "master.pub": (_read_pem(pem).public.pem + "\n").encode(),
         "master.secret": secret.read_bytes(),
     }
-    for role in _SPEAK_TO_MINIONS:
+    _give(directory, _SPEAK_TO_MINIONS, contents, files)
+
+
+def _events_key(directory: Path, files: _Files, *, renew: bool) -> None:
+    """Give the roles that keep or obey events their common key; ``renew``: a new one, and the one before as well."""
+    held, old = (_held(directory, name, EVENT_ROLES) for name in (EVENTS_KEY, OLD_EVENTS_KEY))
+    if held is None:
+        # If two processes make the key at once, the first file counts.
+        held = directory / EVENT_ROLES[0] / EVENTS_KEY
+        files.create(held, os.urandom(KEY_BYTES))
+    contents = {EVENTS_KEY: held.read_bytes()} | ({OLD_EVENTS_KEY: old.read_bytes()} if old is not None else {})
+    if renew:
+        contents = {OLD_EVENTS_KEY: contents[EVENTS_KEY], EVENTS_KEY: os.urandom(KEY_BYTES)}
+    _give(directory, EVENT_ROLES, contents, files)
+
+
+def _give(directory: Path, roles: Sequence[str], contents: Mapping[str, bytes], files: _Files) -> None:
+    """Write these files ({name: content}) into the directories of the roles, where they are missing or differ."""
+    for role in roles:
         for name, content in contents.items():
             path = directory / role / name
             if not path.exists() or path.read_bytes() != content:
@@ -225,14 +264,14 @@ def _operator(text: str) -> str:
     return text
 
 
-def _held(directory: Path, name: str) -> Path | None:
-    """Return the path of a file of the master's keys in the first role's directory that has it; None if no
+def _held(directory: Path, name: str, roles: Sequence[str]) -> Path | None:
+    """Return the path of a key file that these roles share, in the first role's directory that has it; None if no
     directory has it.
 
     It is copied into directories that lack it. Raise ConfigError if two directories have different files of
     this name.
     """
-    held = [path for role in _SPEAK_TO_MINIONS if (path := directory / role / name).exists()]
+    held = [path for role in roles if (path := directory / role / name).exists()]
     if len({path.read_bytes() for path in held}) > 1:
         raise ConfigError(f"{' and '.join(map(str, held))} differ; remove the one that the master does not use")
     return held[0] if held else None

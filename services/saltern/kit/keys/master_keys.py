@@ -63,16 +63,30 @@ class MasterKeys:
         """
         try:
             private = PrivateKey.from_pem((directory / "master.pem").read_bytes())
-            secret = (directory / "master.secret").read_bytes()
         except OSError as error:
             raise ConfigError(
                 f"{error.filename}: {error.strerror}. The master's keys are made by `saltern keygen --out DIR`"
             ) from error
         except OwnFault as error:
             raise ConfigError(f"{directory / 'master.pem'}: {error}") from error
-        if len(secret) != SECRET_BYTES:
-            raise ConfigError(f"{directory / 'master.secret'}: must hold {SECRET_BYTES} bytes, holds {len(secret)}")
-        return cls(private, secret)
+        return cls(private, read_secret(directory))
+
+
+def read_secret(directory: Path) -> bytes:
+    """Return the master's secret from the file ``master.secret`` in ``directory``, without reading the RSA key.
+
+    Raises ConfigError.
+    """
+    path = directory / "master.secret"
+    try:
+        secret = path.read_bytes()
+    except OSError as error:
+        raise ConfigError(
+            f"{path}: {error.strerror}. The master's keys are made by `saltern keygen --out DIR`"
+        ) from error
+    if len(secret) != SECRET_BYTES:
+        raise ConfigError(f"{path}: must hold {SECRET_BYTES} bytes, holds {len(secret)}")
+    return secret
 
 
 def record_mac(secret: bytes) -> Callable[[str, bytes], bytes]:

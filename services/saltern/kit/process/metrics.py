@@ -38,6 +38,7 @@ class Metrics(NamedTuple):
     reactor_backlog: Gauge
     reactor_dead: Gauge
     events_missed: Gauge
+    events_refused: Counter
     aes_rotations: Counter
     minions: Gauge
     redis_up: Gauge
@@ -73,6 +74,7 @@ SERVED_BY: Mapping[str, frozenset[str]] = {
     "reactor_backlog": frozenset({"reactor"}),
     "reactor_dead": frozenset({"reactor"}),
     "events_missed": frozenset({"reactor"}),
+    "events_refused": frozenset({"reactor"}),
     "aes_rotations": frozenset({"mworker", "maintenance"}),
     "minions": frozenset({"maintenance"}),
     "jobs_bytes": frozenset({"maintenance"}),
@@ -154,6 +156,9 @@ def new_metrics(role: str) -> Metrics:
         reactor_dead=gauge("reactor_dead", "salt_reactor_dead", "Events that were given up (salt-run reactor.dead)"),
         events_missed=gauge(
             "events_missed", "salt_reactor_events_missed", "Events that left the stream before a reactor had them"
+        ),
+        events_refused=counter(
+            "events_refused", "salt_events_refused", "Events in Redis that reactors did not obey, by reason", "reason"
         ),
         aes_rotations=counter("aes_rotations", "salt_aes_rotations", "Changes of the key of publications"),
         minions=gauge("minions", "salt_minions", "Minion keys, by state", "state"),

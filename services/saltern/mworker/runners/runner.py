@@ -17,7 +17,9 @@ from typing import TypeAlias, TypeVar
 import zmq
 
 from masterstore.errors import StoreError, StoreUnavailable
+from masterstore.event_codes import EventCodes
 from masterstore.events import EventKeeper
+from masterstore.record_mac import Records
 from masterstore.runner_jobs import SIGN_EVERY
 from masterstore.store import Store
 from saltern.kit.command.arguments import on_the_wire
@@ -25,6 +27,8 @@ from saltern.kit.config.master import MasterOptions
 from saltern.kit.config.reactor_rows import wanted_tags
 from saltern.kit.jobs.returns import NO_MATCH
 from saltern.kit.jobs.watch import JobWatch
+from saltern.kit.keys.events_key import load_event_macs
+from saltern.kit.keys.master_keys import read_secret, record_mac
 from saltern.kit.links.answers import PublishAnswer
 from saltern.kit.links.control import ControlClient, ControlError, ControlTimeout
 from saltern.kit.links.event_bus import EventSender, EventSubscriber
@@ -321,7 +325,14 @@ def _opened(jid: str, user: str, options: MasterOptions, key_dir: Path, stack: c
     keys = LinkKeys.load(key_dir)
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
     stack.callback(context.term)
-    store = Store.open(options.redis_url, client_name="runner", durability=durability(options))
+    accept_unsigned = options.accept_unsigned_records
+    store = Store.open(
+        options.redis_url,
+        client_name="runner",
+        durability=durability(options),
+        records=Records(record_mac(read_secret(key_dir)), accept_unsigned=accept_unsigned),
+        event_codes=EventCodes(load_event_macs(key_dir), accept_unsigned=accept_unsigned),
+    )
     keeper = EventKeeper(store.events, wanted_tags(options), options.events_kept_count)
     sender = EventSender(context, options, keys, keeper)
     stack.callback(sender.close)

@@ -13,6 +13,7 @@ import zmq
 
 from saltern.kit.config.master import ConfigError
 from saltern.kit.keys import secrets
+from saltern.kit.keys.events_key import load_event_macs
 from saltern.kit.keys.keygen import main, make_keys, make_redis_login
 from saltern.kit.keys.master_keys import MasterKeys
 from saltern.kit.links.sockets import NAMES, LinkKeys
@@ -42,6 +43,39 @@ def test_only_roles_that_speak_to_minions_get_the_masters_key(role_keys: Path) -
     assert one.private.to_pem() == two.private.to_pem()
     assert one.secret == two.secret
     assert (role_keys / "mworker" / "master.pub").read_text().strip() == one.private.public.pem
+
+
+def test_roles_that_keep_or_obey_events_share_a_key(role_keys: Path) -> None:
+    assert {path.parent.name for path in role_keys.rglob("events.*")} == {"mworker", "maintenance", "reactor"}
+    assert len({path.read_bytes() for path in role_keys.rglob("events.key")}) == 1
+    assert (role_keys / "reactor" / "events.key").stat().st_size == 32
+
+
+@pytest.mark.parametrize("lost", ["mworker", "maintenance", "reactor"])
+def test_a_role_that_lost_the_key_of_events_gets_it_again(keys: Path, lost: str) -> None:
+    before = contents(keys)
+    (keys / lost / "events.key").unlink()
+    assert make_keys(keys) == [keys / lost / "events.key"]
+    assert contents(keys) == before
+
+
+def test_the_key_of_events_is_replaced_and_the_one_before_kept(keys: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = (keys / "reactor" / "events.key").read_bytes()
+    assert main(["--out", str(keys), "--new-events-key"]) == 0
+    assert {path.read_bytes() for path in keys.rglob("events.key.old")} == {before}
+    (new,) = {path.read_bytes() for path in keys.rglob("events.key")}
+    assert new != before
+    assert make_keys(keys) == []
+    (keys / "reactor" / "events.key.old").unlink()
+    assert make_keys(keys) == [keys / "reactor" / "events.key.old"]
+    assert main(["--out", str(keys), "--new-events-key"]) == 0
+    assert {path.read_bytes() for path in keys.rglob("events.key.old")} == {new}
+
+
+def test_a_malformed_key_of_events_is_named(keys: Path) -> None:
+    (keys / "reactor" / "events.key").write_bytes(b"short")
+    with pytest.raises(ConfigError, match=r"reactor/events\.key: must hold 32 bytes, holds 5"):
+        load_event_macs(keys / "reactor")
 
 
 def test_nobody_else_can_read_them(role_keys: Path) -> None:

@@ -1,0 +1,66 @@
+"""The key of events: shared by the roles that keep events in Redis (mworker, maintenance) and the role that obeys them (reactor).
+
+``saltern keygen`` writes it as ``events.key`` into the directories of these roles. It is not derived from the master's secret, so
+a reactor that has it can publish nothing in the master's name. ``events.key.old`` is the key before: codes by it are still
+accepted.
+"""
+
+from __future__ import annotations
+
+import hmac
+import logging
+from collections.abc import Callable
+from pathlib import Path
+
+from saltern.kit.config.master import ConfigError
+
+#: Names of the files with the current key and with the one before.
+EVENTS_KEY, OLD_EVENTS_KEY = "events.key", "events.key.old"
+
+#: Roles that have the key.
+EVENT_ROLES = ("mworker", "maintenance", "reactor")
+
+#: Bytes of the key: as strong as the codes.
+KEY_BYTES = 32
+
+_MISSING = (
+    "%s is missing: events in Redis get no code and are not checked here, so whoever writes to Redis can make reactors act."
+    " Run `saltern keygen` again, which makes what is missing, and restart mworker, maintenance and reactor"
+)
+
+
+def event_mac(key: bytes) -> Callable[[str, bytes], bytes]:
+    """Return the function that makes the code of (kind, record) with a key of KEY_BYTES bytes, as hexadecimal digits."""
+
+    def mac(kind: str, record: bytes) -> bytes:
+        return hmac.digest(key, kind.encode() + b"\0" + record, "sha256").hex().encode()
+
+    return mac
+
+
+def load_event_macs(directory: Path, log: logging.Logger | None = None) -> list[Callable[[str, bytes], bytes]]:
+    """Return the functions that make codes with the keys in a role's key directory (``masterstore.event_codes``): the one
+    of the current key first, then that of the key before.
+
+    Without ``events.key`` the list is empty, and ``log`` gets a warning that says what that means. Raises ConfigError for
+    a file that is no key.
+    """
+    current = _read(directory / EVENTS_KEY)
+    if current is None:
+        if log is not None:
+            log.warning(_MISSING, directory / EVENTS_KEY)
+        return []
+    before = _read(directory / OLD_EVENTS_KEY)
+    return [event_mac(key) for key in (current, before) if key is not None]
+
+
+def _read(path: Path) -> bytes | None:
+    try:
+        key = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}. `saltern keygen --out DIR` makes it") from error
+    if len(key) != KEY_BYTES:
+        raise ConfigError(f"{path}: must hold {KEY_BYTES} bytes, holds {len(key)}; remove it to have a new one made")
+    return key
