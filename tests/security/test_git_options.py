@@ -30,6 +30,17 @@ CALLS: dict[str, Mapping[str, object]] = {
     "git.submodule command": {"fun": "git.submodule", "cwd": "REPO", "command": "--help"},
     "git.config_get key": {"fun": "git.config_get", "cwd": "REPO", "key": "--edit"},
     "git.config_set key": {"fun": "git.config_set", "cwd": "REPO", "key": "--file=MARK", "value": "x"},
+    "git.push remote": {"fun": "git.push", "cwd": "REPO", "remote": "--receive-pack=touch MARK", "ref": "x"},
+    "git.ls_remote remote": {"fun": "git.ls_remote", "remote": _EVIL},
+    "git.archive rev": {"fun": "git.archive", "cwd": "REPO", "output": "MARK", "rev": "--remote=REPO"},
+    "git.tag name": {"fun": "git.tag", "cwd": "REPO", "name": "--file=MARK"},
+    "git.diff item": {"fun": "git.diff", "cwd": "REPO", "item1": "--output=MARK"},
+    "git.describe rev": {"fun": "git.describe", "cwd": "REPO", "rev": "--help"},
+    "git.worktree_add path": {"fun": "git.worktree_add", "cwd": "REPO", "worktree_path": "--help"},
+    "git.symbolic_ref value": {"fun": "git.symbolic_ref", "cwd": "REPO", "ref": "HEAD", "value": "-d"},
+    "git.rebase rev": {"fun": "git.rebase", "cwd": "REPO", "rev": "--exec 'touch MARK'"},
+    "git.stash action": {"fun": "git.stash", "cwd": "REPO", "action": "--help"},
+    "git.merge_base ref": {"fun": "git.merge_base", "cwd": "REPO", "refs": ["--help", "HEAD"]},
     "git.config_unset key": {"fun": "git.config_unset", "cwd": "REPO", "key": "--edit"},
 }
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from statecore.model.context import Context
-from statecore.model.errors import CommandError, StateFailure
+from statecore.model.errors import CommandError, InvocationError, StateFailure
 
 #: Number of characters of an abbreviated SHA1 in comments.
 SHORT = 7
@@ -77,7 +77,7 @@ def remote_of(ctx: Context, checkout: WantedCheckout) -> Remote:
     """
     try:
         refs = ctx.call("git.remote_refs", checkout.name, **checkout.auth)
-    except CommandError as error:
+    except (CommandError, InvocationError) as error:
         raise CommandError(f"Failed to check remote refs: {error}") from error
     tags = frozenset(ref.removeprefix("refs/tags/") for ref in refs if ref.startswith("refs/tags/") and "^" not in ref)
     rev = checkout.rev
@@ -101,11 +101,7 @@ def tracked(ctx: Context, checkout: WantedCheckout, remote_ref: Remote) -> list[
     if upstream and checkout.rev != "HEAD" and not remote_ref.upstream:
         ctx.call("git.branch", checkout.target, opts=["--unset-upstream"], user=checkout.user)
         return ["Tracking branch was unset"]
-    if (
-        not remote_ref.upstream
-        or upstream == remote_ref.upstream
-        or not ctx.call("git.current_branch", checkout.target, user=checkout.user)
-    ):
+    if not remote_ref.upstream or upstream == remote_ref.upstream or not branch_of(ctx, checkout.target, checkout.user):
         return []
     ctx.call("git.branch", checkout.target, opts=["--set-upstream-to", remote_ref.upstream], user=checkout.user)
     return [f"Tracking branch was {'updated' if upstream else 'set'} to {remote_ref.upstream}"]
@@ -123,10 +119,34 @@ def upstream_of(ctx: Context, checkout: WantedCheckout) -> str | None:
 def commit_of(ctx: Context, checkout: WantedCheckout, rev: str) -> str | None:
     """Return the commit id of a revision in the local clone; None if the clone does not contain it."""
     try:
-        found: str = ctx.call("git.rev_parse", checkout.target, f"{rev}^{{commit}}", user=checkout.user)
+        found: str = ctx.call(
+            "git.rev_parse", checkout.target, f"{rev}^{{commit}}", opts="--verify -q", user=checkout.user
+        )
     except CommandError:
         return None
     return found
+
+
+def branch_of(ctx: Context, target: str, user: str | None) -> str:
+    """Return the branch that is checked out in a clone, also one without commits; "" if HEAD is detached."""
+    try:
+        found: str = ctx.call("git.symbolic_ref", target, "HEAD", opts="-q --short", user=user)
+    except CommandError:
+        return ""
+    return found
+
+
+def has_changes(ctx: Context, target: str, user: str | None) -> bool:
+    """Return whether tracked files of a clone differ from HEAD; False if it has no commit."""
+    try:
+        return bool(ctx.call("git.diff", target, "HEAD", user=user))
+    except CommandError:
+        return False
+
+
+def is_ancestor(ctx: Context, target: str, old: str, new: str | None, user: str | None) -> bool:
+    """Return whether the revision ``old`` is an ancestor of ``new`` in a clone; False also for an unknown revision."""
+    return bool(ctx.call("git.merge_base", target, refs=[old, new], is_ancestor=True, user=user))
 
 
 def update_submodules(ctx: Context, checkout: WantedCheckout) -> None:

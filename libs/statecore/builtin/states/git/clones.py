@@ -6,7 +6,7 @@ import string
 from dataclasses import dataclass
 from pathlib import Path
 
-from statecore.builtin.states.git.checkout import sentences
+from statecore.builtin.states.git.checkout import branch_of, sentences
 from statecore.host.content.managed_file import remove
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
@@ -59,7 +59,7 @@ def cloned(
         ctx.call("git.status", target, user=user)
     except CommandError as error:
         return Plan.failed(str(error))
-    now = ctx.call("git.current_branch", target, user=user)
+    now = branch_of(ctx, target, user)
     on = f" and is checked out to branch '{branch}'" if branch else ""
     if branch is None or now == branch:
         return Plan.unchanged(f"Repository already exists at {target}{on}")

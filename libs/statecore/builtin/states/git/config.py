@@ -43,8 +43,8 @@ def config_set(
     many = multivar if isinstance(multivar, list) else str(multivar).split(",")
     wanted = [str(value)] if multivar is None else [str(each) for each in many]
     shown: object = f"'{value}'" if multivar is None else wanted
-    scope = {"all": True, "global": everywhere, "user": user}
-    before = ctx.call("git.config_get", name, cwd=repo, **scope)
+    scope = {"global": everywhere, "user": user}
+    before = ctx.call("git.config_get", name, cwd=repo, all=True, **scope)
     key = f"Global key '{name}'" if everywhere else f"'{name}'"
     if before == wanted:
         return Plan.unchanged(f"{key} is already set to {shown}")

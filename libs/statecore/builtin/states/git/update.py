@@ -9,7 +9,10 @@ from statecore.builtin.states.git.checkout import (
     SHORT,
     Remote,
     WantedCheckout,
+    branch_of,
     commit_of,
+    has_changes,
+    is_ancestor,
     is_at,
     redacted,
     sentences,
@@ -20,6 +23,7 @@ from statecore.builtin.states.git.checkout import (
 from statecore.model.context import Context
 from statecore.model.errors import StateFailure
 from statecore.model.types import Outcome, Plan, Step
+from statecore.system.git_commands import address
 
 
 @dataclass(slots=True)
@@ -34,7 +38,7 @@ class Update:
         """Return the plan that brings the existing Git clone to the wanted revision."""
         ctx, checkout, remote_ref = self.ctx, self.checkout, self.remote_ref
         who = {"user": checkout.user}
-        now, local_branch = commit_of(ctx, checkout, "HEAD"), ctx.call("git.current_branch", checkout.target, **who)
+        now, local_branch = commit_of(ctx, checkout, "HEAD"), branch_of(ctx, checkout.target, checkout.user)
         if remote_ref.sha is None:
             if now is not None:
                 return Plan.failed("Remote repository is empty, cannot update from a non-empty to an empty repository")
@@ -48,14 +52,14 @@ class Update:
             if checkout.branch in branches
             else remote_ref.sha
         )
-        match, dirty = is_at(now, remote_ref), ctx.call("git.has_changes", checkout.target, **who)
+        match, dirty = is_at(now, remote_ref), has_changes(ctx, checkout.target, checkout.user)
         if dirty and match and not switch and checkout.force_reset is not True:
             return Plan.unchanged(
                 f"Repository {checkout.target} is up-to-date, but with uncommitted changes. Set 'force_reset' to True to purge "
                 "uncommitted changes."
             )
         known = commit_of(ctx, checkout, remote_ref.sha) is not None
-        forward = base is None or (known and ctx.call("git.is_ancestor", checkout.target, base, remote_ref.sha, **who))
+        forward = base is None or (known and is_ancestor(ctx, checkout.target, base, remote_ref.sha, checkout.user))
         if known and not forward and not checkout.force_reset and (checkout.update_head or switch):
             return Plan.failed(self._no_forward(base, "this is not a fast-forward merge"))
         if dirty and not match and not checkout.force_reset:
@@ -186,7 +190,7 @@ class Update:
         """
         ctx, checkout, remote_ref, who = self.ctx, self.checkout, self.remote_ref, {"user": self.checkout.user}
         base = commit_of(ctx, checkout, "HEAD")
-        if base is not None and not ctx.call("git.is_ancestor", checkout.target, base, remote_ref.sha, **who):
+        if base is not None and not is_ancestor(ctx, checkout.target, base, remote_ref.sha, checkout.user):
             if not checkout.force_reset:
                 raise StateFailure(self._no_forward(base, "this is not a fast-forward merge"), changes)
             ctx.call("git.reset", checkout.target, opts=["--hard", remote_ref.sha], **who)
@@ -194,7 +198,7 @@ class Update:
             return [f"Repository was hard-reset to {remote_ref.shown(checkout.rev)}"]
         if is_at(base, remote_ref):
             return []
-        on_branch = bool(ctx.call("git.current_branch", checkout.target, **who))
+        on_branch = bool(branch_of(ctx, checkout.target, checkout.user))
         if on_branch and (remote_ref.upstream or checkout.rev == "HEAD"):
             lines = tracked(ctx, checkout, remote_ref)
             ctx.call("git.merge", checkout.target, remote_ref.sha, opts=["--ff-only"], **who)
@@ -231,7 +235,8 @@ class Update:
         gone = sorted(tags - self.remote_ref.tags) if checkout.sync_tags else []
         if not gone:
             return []
-        ctx.call("git.tag_delete", checkout.target, gone, user=checkout.user)
+        for each in gone:
+            ctx.call("git.tag", checkout.target, each, opts="-d", user=checkout.user)
         changes["deleted_tags"] = gone
         return [f"The following tags were removed from the local checkout: {', '.join(gone)}"]
 
@@ -244,10 +249,7 @@ class Update:
         )
 
     def _url(self) -> str:
-        lines: str = self.ctx.call(
-            "git.address", self.checkout.name, self.checkout.https_user, self.checkout.https_pass
-        )
-        return lines
+        return address(self.checkout.name, self.checkout.https_user, self.checkout.https_pass)
 
     def _no_forward(self, base: str | None, why: str) -> str:
         local = why != "this is not a fast-forward merge"

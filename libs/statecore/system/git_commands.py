@@ -1,0 +1,184 @@
+"""Runs the managed host's ``git`` for the execution module and the states ``git``: options, operands, logins, errors."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeAlias
+from urllib.parse import quote, urlsplit, urlunsplit
+
+from statecore.host.rooted_path import located
+from statecore.model.context import Context
+from statecore.model.errors import CommandError, InvocationError
+from statecore.model.ports import CommandResult
+
+#: Options of git as text, which is split as a shell does, or as a list.
+Words: TypeAlias = "str | Sequence[object] | None"
+
+#: The ssh command for an identity. No terminal can answer questions, so ssh must not ask any.
+_SSH = ("ssh", "-o", "StrictHostKeyChecking=no", "-o", "PasswordAuthentication=no", "-o", "BatchMode=yes")
+
+_LOGIN = re.compile(r"(https?://).*@")
+
+
+def run(
+    ctx: Context,
+    cwd: str | None,
+    words: Sequence[str],
+    *,
+    git_opts: Words = "",
+    user: str | None = None,
+    identity: object = None,
+    saltenv: str = "base",
+    merged: bool = False,
+) -> str:
+    """Run ``git`` with these words and return its output without the space at its end.
+
+    ``identity``: paths of SSH keys, also ``salt://``. ``merged``: the output includes standard error. Raise CommandError in
+    Salt's words if git fails.
+    """
+    command = ["git", *options(git_opts), *words]
+    result = ended(ctx, cwd, command[1:], user=user, identity=identity, saltenv=saltenv, merged=merged)
+    if result.retcode:
+        reason = redacted((result.stdout if merged else result.stderr).rstrip())
+        if identity:
+            raise CommandError(f"Unable to authenticate using identity file:\n\n{reason}")
+        raise CommandError(f"Command '{redacted(' '.join(command))}' failed" + (f": {reason}" if reason else ""))
+    return result.stdout.rstrip()
+
+
+def ended(
+    ctx: Context,
+    cwd: str | None,
+    words: Sequence[str],
+    *,
+    user: str | None = None,
+    identity: object = None,
+    saltenv: str = "base",
+    merged: bool = False,
+) -> CommandResult:
+    """Run ``git`` with these words and return its exit code and output, also if it failed."""
+    env = {"GIT_TERMINAL_PROMPT": "0"}
+    with _keys(ctx, identity, user, saltenv) as keys:
+        if keys:
+            env["GIT_SSH_COMMAND"] = shlex.join([*_SSH, *(word for key in keys for word in ("-i", key))])
+        return ctx.host.run(["git", *words], cwd=cwd, runas=user, env=env, merge_stderr=merged)
+
+
+def options(opts: Words) -> list[str]:
+    """Return options as a list of words. A ``--`` at the end is left out, as in Salt."""
+    words = shlex.split(opts) if isinstance(opts, str) else [str(each) for each in _as_list(opts)]
+    return words[:-1] if words[-1:] == ["--"] else words
+
+
+def operand(kind: str, value: object) -> list[str]:
+    """Return ``[value]``, [] without a value. Raise CommandError for a value that git would read as an option."""
+    if value is None or value == "":
+        return []
+    # A single hyphen is the previous branch.
+    if str(value).startswith("-") and value != "-":
+        raise CommandError(
+            f"{kind} {value!r} begins with a hyphen: git would read it as an option; options belong into opts"
+        )
+    return [str(value)]
+
+
+def parts_of(value: object) -> list[str]:
+    """Return a list of texts: of a list, or of text that is separated by commas."""
+    return [str(each) for each in value] if isinstance(value, list | tuple) else str(value).split(",")
+
+
+def place(ctx: Context, cwd: object, user: str | None) -> str:
+    """Return an absolute path of the host; a relative one begins in the home of the user who runs git."""
+    path = str(cwd)
+    if path.startswith("/"):
+        return path
+    home = (
+        (ctx.call("user.info", user) or {}).get("home")
+        if user
+        else "/root"
+        if os.geteuid() == 0
+        else os.environ["HOME"]
+    )
+    if not home:
+        raise CommandError(f"User '{user}' is not available")
+    return f"{home}/{path}"
+
+
+def address(url: object, user: str | None, password: str | None) -> str:
+    """Return the URL of a repository with a login. Raise InvocationError for a login with another scheme than https."""
+    text = str(url)
+    if not user:
+        return text
+    parts = urlsplit(text)
+    if parts.scheme != "https":
+        raise InvocationError("Basic Auth only supported for HTTPS")
+    login = quote(user, safe="") + (f":{quote(password, safe='')}" if password else "")
+    return urlunsplit(parts._replace(netloc=f"{login}@{parts.netloc.rpartition('@')[2]}"))
+
+
+def redacted(text: str) -> str:
+    """Return a text with the login of an http or https URL replaced by ``<redacted>``."""
+    return _LOGIN.sub(r"\1<redacted>@", text)
+
+
+def refuse_unknown(kwargs: Mapping[str, object], *known: str) -> None:
+    """Raise InvocationError, in Salt's words, for keyword arguments that are not ``known``; names with two leading
+    underscores belong to the job.
+    """
+    wrong = [f"{name}={value}" for name, value in kwargs.items() if name not in known and not name.startswith("__")]
+    if wrong:
+        raise InvocationError(f"The following keyword arguments are not valid: {', '.join(wrong)}")
+
+
+def _as_list(value: object) -> Sequence[object]:
+    if value is None:
+        return []
+    return value if isinstance(value, list | tuple) else [value]
+
+
+@contextlib.contextmanager
+def _keys(ctx: Context, identity: object, user: str | None, saltenv: str) -> Iterator[list[str]]:
+    """Yield the paths of SSH keys on the host. Keys of the state tree are there as long as the context lasts.
+
+    Raise CommandError if all of them are missing.
+    """
+    named = [str(each) for each in _as_list(identity)]
+    found, missing, made = [], [], []
+    try:
+        for name in named:
+            if name.startswith("salt://"):
+                content = ctx.call("cp.get_file_str", name, saltenv)
+                if content is not False:
+                    made.append(_written(ctx, str(content), user))
+                    found.append(made[-1])
+                    continue
+            elif ctx.host.path(name).is_file():
+                found.append(name)
+                continue
+            missing.append(name)
+        if named and not found:
+            raise CommandError(
+                "Unable to authenticate using identity file:\n\nThe following identity file(s) were not found: "
+                + ", ".join(missing)
+            )
+        yield found
+    finally:
+        for name in made:
+            ctx.host.path(name).unlink(missing_ok=True)
+
+
+def _written(ctx: Context, content: str, user: str | None) -> str:
+    name = f"/tmp/.saltern-git-{os.urandom(8).hex()}"
+    real_path = ctx.host.path(name)
+    real_path.parent.mkdir(parents=True, exist_ok=True)
+    with located(real_path) as (own, way):
+        descriptor = os.open(own, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600, dir_fd=way)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(content)
+        if user:
+            os.fchown(file.fileno(), ctx.host.uid(user), -1)
+    return name
