@@ -68,6 +68,8 @@ def run(argv: Sequence[str]) -> int:
     printer = Printer(flags, options)
     if not flags.words and not flags.grains and not flags.doc:
         made.error("a function is missing, as in: salt-call test.ping")
+    if flags.doc and len(flags.words) > 1:
+        made.error("You can only get documentation for one method at one time")
     fun, *words = _words(flags)
     positional, keywords = parse_arguments(words, [name.strip() for name in flags.no_parse.split(",")])
     printer.heed([{"__kwarg__": True, **keywords}])
@@ -118,8 +120,14 @@ def parser() -> CommandParser:
     )
     made.add_argument("--master", help="host name or address of the master, instead of the configured ones")
     made.add_argument("--id", help="minion id, instead of the configured one")
-    made.add_argument("--file-root", help="directory of the state tree for saltenv base (with --local)")
-    made.add_argument("--pillar-root", help="directory of the pillar tree for saltenv base (with --local)")
+    for name, tree in (("--file-root", "state"), ("--pillar-root", "pillar")):
+        made.add_argument(
+            name,
+            action="append",
+            default=[],
+            metavar="DIR",
+            help=f"directory of the {tree} tree for saltenv base (with --local); may be repeated",
+        )
     made.add_argument("--host-root", help="directory that is the root of the managed host (default: /)")
     made.add_argument(
         "--retcode-passthrough", action="store_true", help="exit with the function's retcode, instead of 0 or 1"
@@ -219,10 +227,15 @@ def _options(flags: argparse.Namespace) -> MinionOptions:
         "auth_timeout": flags.timeout,
         "module_dirs": [*flags.module_dirs, *options.module_dirs] if flags.module_dirs else None,
         "states_dirs": [*flags.states_dirs, *options.states_dirs] if flags.states_dirs else None,
-        "file_roots": {"base": [str(Path(flags.file_root).absolute())]} if flags.file_root else None,
-        "pillar_roots": {"base": [str(Path(flags.pillar_root).absolute())]} if flags.pillar_root else None,
+        "file_roots": _base_roots(flags.file_root),
+        "pillar_roots": _base_roots(flags.pillar_root),
     }
     return dataclasses.replace(options, **{name: value for name, value in given.items() if value is not None})
+
+
+def _base_roots(directories: Sequence[str]) -> dict[str, list[str]] | None:
+    """Return the roots {"base": absolute paths} of directories from the command line; None without any."""
+    return {"base": [str(Path(each).absolute()) for each in directories]} if directories else None
 
 
 def _local(options: MinionOptions, procs: Jobs | None) -> Runtime:

@@ -156,3 +156,17 @@ def test_an_error_goes_to_stderr_alone(
 def test_a_failed_call_with_a_value_is_a_return(salt_call: Run, capsys: pytest.CaptureFixture[str]) -> None:
     assert salt_call("--out=json", "archive.gzip", "/nonexistent/file") == 1
     assert json.loads(capsys.readouterr().out) == {"local": ["gzip: /nonexistent/file: No such file or directory"]}
+
+
+def test_file_roots_add_up(salt_call: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more/three.sls").write_text("x: {test.nop: []}\n")
+    assert salt_call("--file-root", str(tmp_path / "more"), "--out=json", "cp.list_master") == 0
+    assert json.loads(capsys.readouterr().out) == {"local": ["three.sls", "two.sls", "wrong.sls"]}
+
+
+def test_documentation_of_one_function_alone(salt_call: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        salt_call("-d", "test.ping", "extra")
+    assert ended.value.code == 64
+    assert "You can only get documentation for one method at one time" in capsys.readouterr().err
