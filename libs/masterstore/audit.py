@@ -1,179 +1,93 @@
-"""Audit record: an append-only stream of who did what on the master, as one hash chain of all workers.
+"""Audit record: an append-only stream of who did what on the master, and a chain of seals over it.
 
-Each entry is JSON with its number, and with the SHA-256 of the entry before. A code (HMAC, key derived from the master's
-secret) covers the entry, so a writer of Redis can neither make nor change one. The last number and hash, with a code of
-their own, are in a second key, so a cut end is found.
+A worker writes an entry in the same step as what the entry reports, where that is a publication: the script that records
+a job appends the entry, so neither exists without the other, and no round trip is added. The chain is not made there: it
+needs the end that another worker may be moving. Each worker that wrote seals once a second what is not sealed yet, its own
+entries and those of others. Redis itself cannot seal: it must not have the key.
 
-One chain instead of one for each worker: only then the order of two workers' entries is proven, and no whole worker can
-be removed. A worker appends with a script that compares the end of the chain with the one that the worker linked to
-(compare and append); a worker that lost the race links again. Redis itself cannot link: it must not have the key. No
-role links later, because entries would be without proof until then.
-
-Source: docs/security.md#audit
+What entries and seals contain, and what they prove: ``audit_chain``. Source: docs/security.md#audit
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+import os
+import socket
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from masterstore import keys
+from masterstore.audit_chain import (
+    AuditRecord,
+    Seal,
+    SealName,
+    Verified,
+    digest_of,
+    entry_text,
+    fault_of,
+    first_kept,
+    hash_of,
+    number_of,
+    read_seal,
+    verify,
+)
 from masterstore.client import Client, text
-from masterstore.errors import StoreCorrupt, StoreError
-from masterstore.record_mac import AUDIT_END, AUDIT_ENTRY, Records
+from masterstore.errors import StoreCorrupt
+from masterstore.record_mac import AUDIT_END, AUDIT_ENTRY, AUDIT_SEAL, Records
 
-#: Largest entry in bytes; in a larger one long values are cut to _LONG characters of their Python form.
-MAX_BYTES = 16384
-_LONG = 500
-
-#: Attempts to append an entry. Each failed one means that another worker appended one.
-_ATTEMPTS = 50
-
-#: Entries that are read at once.
+#: Entries or seals that are read at once.
 _PAGE = 1000
 
-#: KEYS: end of the chain, stream. ARGV: number and hash of the end that the entry is linked to; the entry, its code; its
-#: number and hash, and their code; most entries to keep. Returns 1, or the present end as {number, hash, code}.
-_APPEND = """
-local last = redis.call('HMGET', KEYS[1], 'n', 'hash', 'mac')
-if (last[1] or '0') ~= ARGV[1] or (last[2] or '') ~= ARGV[2] then
-  return {last[1] or '0', last[2] or '', last[3] or ''}
+#: Entries that one seal covers at most, and seals that may be removed with one new seal.
+_COVERED, _DROPPED = 2000, 50
+
+#: Attempts to seal. Each failed one means that another worker sealed.
+_ATTEMPTS = 5
+
+#: Checks of a record that seems to be changed.
+_TRIES = 3
+
+#: KEYS: end, entries. ARGV: the end that the worker knows; stream id of its last entry; most entries.
+#: Returns {end, its code} if the end is another one, otherwise {lines of id and code; last id; number; bytes}.
+_GATHER = """
+local stored = redis.call('HMGET', KEYS[1], 'seal', 'mac')
+if (stored[1] or '') ~= ARGV[1] then return {stored[1] or '', stored[2] or ''} end
+local lines, last, size = {}, ARGV[2], 0
+local entries = redis.call('XRANGE', KEYS[2], '(' .. ARGV[2], '+', 'COUNT', ARGV[3])
+for at, entry in ipairs(entries) do
+  local mac = ''
+  for i = 1, #entry[2], 2 do
+    if entry[2][i] == 'mac' then mac = entry[2][i + 1] end
+    if entry[2][i] == 'entry' then size = size + #entry[2][i + 1] end
+  end
+  lines[at], last = entry[1] .. ' ' .. mac .. '\\n', entry[1]
 end
-redis.call('XADD', KEYS[2], 'MAXLEN', '~', ARGV[8], '*', 'entry', ARGV[3], 'mac', ARGV[4])
-redis.call('HSET', KEYS[1], 'n', ARGV[5], 'hash', ARGV[6], 'mac', ARGV[7])
+return {table.concat(lines), last, #entries, size}
+"""
+
+#: KEYS: end, entries, seals. ARGV: the end that the seal follows; seal, its code, its code as the end; id of the oldest seal
+#: and entry that stay ("": all). Returns whether the seal was written.
+_SEAL = """
+if (redis.call('HGET', KEYS[1], 'seal') or '') ~= ARGV[1] then return 0 end
+redis.call('XADD', KEYS[3], '*', 'seal', ARGV[2], 'mac', ARGV[3])
+redis.call('HSET', KEYS[1], 'seal', ARGV[2], 'mac', ARGV[4])
+if ARGV[5] ~= '' then
+  redis.call('XTRIM', KEYS[3], 'MINID', ARGV[5])
+  redis.call('XTRIM', KEYS[2], 'MINID', ARGV[6])
+end
 return 1
 """
 
 
-class ChainEnd(NamedTuple):
-    """The last entry of the audit record's hash chain: its number (0: no entry yet) and its SHA-256 hash."""
+class _Writer:
+    """One process as the writer of entries: its name, its count, and what is not sealed yet."""
 
-    number: int = 0
-    hash: str = ""
-
-
-#: End of a chain without entries.
-NO_ENTRY = ChainEnd()
-
-
-class AuditEntry(NamedTuple):
-    """An audit entry as Redis stores it: id in the stream, JSON text, and authentication code."""
-
-    stream_id: str
-    text: bytes
-    mac: bytes
-
-
-class Verified(NamedTuple):
-    """Result of a check of the audit record: numbers of the first and last entry (0: none), hash of the last
-    one, number of entries, faults.
-    """
-
-    first: int
-    last: int
-    hash: str
-    entries: int
-    faults: tuple[str, ...]
-
-
-def linked(records: Records, end: ChainEnd, fields: Mapping[str, object], at_ms: int) -> tuple[bytes, bytes, ChainEnd]:
-    """Return (JSON text, authentication code, new end) of the audit entry that follows the entry ``end``.
-
-    ``fields``: the entry's content; long values are cut if the entry is too large. ``at_ms``: its time,
-    milliseconds since 1970.
-    """
-    number = end.number + 1
-    whole = {"n": number, "prev": end.hash, "at": at_ms}
-    entry = json.dumps({**fields, **whole}, default=repr).encode()
-    if len(entry) > MAX_BYTES:
-        cut = {
-            name: value if len(repr(value)) <= _LONG else f"{repr(value)[:_LONG]}..." for name, value in fields.items()
-        }
-        entry = json.dumps({**cut, **whole}, default=repr).encode()
-    mac = records.code(AUDIT_ENTRY, entry)
-    return entry, mac, ChainEnd(number, hash_of(entry, mac))
-
-
-def hash_of(entry: bytes, mac: bytes) -> str:
-    """Return the SHA-256 of an audit entry's JSON and its authentication code, as hexadecimal digits."""
-    return hashlib.sha256(entry + b"\0" + mac).hexdigest()
-
-
-def end_record(end: ChainEnd) -> str:
-    """Return the text over which the authentication code of the chain's end is made: number and hash of the last
-    entry.
-    """
-    return f"{end.number} {end.hash}"
-
-
-def verify(
-    entries: Iterable[AuditEntry],
-    end: ChainEnd,
-    end_mac: bytes,
-    records: Records,
-    *,
-    known: ChainEnd = NO_ENTRY,
-    kept: int,
-) -> Verified:
-    """Check that no audit entry was changed, inserted, moved or removed; return a Verified, whose ``faults`` are
-    empty if all is well.
-
-    ``end`` and ``end_mac``: the recorded end of the chain and its code. ``known``: the end that an earlier
-    check or export printed; without it a Redis that was set back to an older state is not noticed. ``kept``:
-    number of entries that must be there at least (``audit_kept``). No I/O.
-    """
-    faults: list[str] = []
-    first, last = 0, ChainEnd()
-    count, found_known = 0, not known.number
-    for entry in entries:
-        count += 1
-        number, prev = _head(entry.text)
-        if fault := _fault(records, AUDIT_ENTRY, entry.text, entry.mac):
-            faults.append(f"{entry.stream_id}: changed or inserted: {fault}")
-            continue
-        if not first:
-            first = number
-        elif number != last.number + 1:
-            faults.append(
-                f"{entry.stream_id}: entry {number} follows entry {last.number}: removed, or in another order"
-            )
-        elif prev != last.hash:
-            faults.append(f"{entry.stream_id}: entry {number} does not follow the entry {last.number} that is here")
-        last = ChainEnd(number, hash_of(entry.text, entry.mac))
-        if number == known.number:
-            found_known = True
-            if last.hash != known.hash:
-                faults.append(f"{entry.stream_id}: entry {number} is not the one of the known end")
-    if first > 1 and count < kept:
-        faults.append(f"the entries before {first} were removed: {count} are left, audit_kept is {kept}")
-    if (end.number or end_mac) and (fault := _fault(records, AUDIT_END, end_record(end).encode(), end_mac)):
-        faults.append(f"{keys.AUDIT_END}: the recorded end was changed: {fault}")
-    if end != last:
-        faults.append(
-            f"the last entry is {last.number}, the recorded end is {end.number}: entries at the end were removed"
-        )
-    if not found_known and not (last.number > known.number and first > known.number):
-        faults.append(f"entry {known.number} of the known end is not here: the chain was set back")
-    return Verified(first, last.number, last.hash, count, tuple(faults))
-
-
-def _fault(records: Records, kind: str, record: bytes, mac: bytes) -> str:
-    try:
-        records.check(kind, record, mac, keys.AUDIT)
-    except StoreCorrupt as error:
-        return error.why.partition(". ")[0]
-    return ""
-
-
-def _head(entry: bytes) -> tuple[int, str]:
-    """Return (number, hash of the entry before) of an entry; (0, "") if the entry has none."""
-    try:
-        found = json.loads(entry)
-        return int(found["n"]), str(found["prev"])
-    except (ValueError, TypeError, KeyError, RecursionError):
-        return 0, ""
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self.name = f"{socket.gethostname()[:40]}-{pid}-{os.urandom(4).hex()}"
+        #: The last count that was given, the last one that Redis confirmed, and the number of unconfirmed ones after it.
+        self.given = self.sure = self.unsure = 0
+        #: The count that the last own seal contains, and the time of the first entry after it.
+        self.sealed = self.since = 0
 
 
 class Audit:
@@ -182,75 +96,209 @@ class Audit:
     def __init__(self, client: Client, records: Records) -> None:
         self._client = client
         self._records = records
-        self._append = client.redis.register_script(_APPEND)
-        #: End of the chain as this worker saw it last.
-        self._end = ChainEnd()
+        self._gather = client.redis.register_script(_GATHER)
+        self._seal = client.redis.register_script(_SEAL)
+        self._me = _Writer(os.getpid())
+        #: End of the chain as this process saw it last: text, content, name.
+        self._end, self._last, self._name = b"", Seal(), SealName()
 
-    def append(self, fields: Mapping[str, object], at_ms: int, *, kept: int) -> None:
-        """Append an entry with these fields (JSON values) to the audit record; at least the newest ``kept`` entries
-        are kept.
+    # --- entries
 
-        Raises StoreError, and appends nothing, if other workers appended first at every attempt. Raises
-        StoreCorrupt, after the entry was appended, if the chain became shorter than this worker saw it, or if the
-        recorded end has a wrong code.
+    def entry(self, fields: Mapping[str, object], at_ms: int) -> tuple[bytes, bytes]:
+        """Return (JSON text, authentication code) of the next entry of this process, for a script that appends it.
+
+        Call ``confirm`` when it is known whether Redis has the entry. ``fields``: JSON values. ``at_ms``: milliseconds
+        since 1970.
         """
-        wrong: StoreCorrupt | None = None
-        for _ in range(_ATTEMPTS):
-            before = self._end
-            entry, mac, end = linked(self._records, before, fields, at_ms)
-            end_mac = self._records.code(AUDIT_END, end_record(end))
-            arguments = [before.number, before.hash, entry, mac, end.number, end.hash, end_mac, kept]
-            with self._client.calling():
-                answer = self._append(keys=[keys.AUDIT_END, keys.AUDIT], args=arguments)
-            if answer == 1:
-                self._end = end
-                if wrong is not None:
-                    raise wrong
-                return
-            self._end, end_mac = _end_of(answer)
-            wrong = wrong or self._trouble(before, self._end, end_mac)
-        raise StoreError(f"an entry of the audit record was lost: {_ATTEMPTS} times another worker was faster")
+        me = self._writer()
+        made = entry_text(fields, me.name, me.given + 1, at_ms, me.unsure)
+        me.since = me.since or at_ms
+        return made, self._records.code(AUDIT_ENTRY, made)
 
-    def _trouble(self, seen: ChainEnd, end: ChainEnd, mac: bytes) -> StoreCorrupt | None:
+    def confirm(self, written: bool | None) -> None:
+        """Note whether Redis has the entry that ``entry`` returned last; None: that is not known."""
+        me = self._me
+        if written:
+            me.given += 1
+            me.sure, me.unsure = me.given, 0
+        elif written is None:
+            me.given += 1
+            me.unsure += 1
+
+    def append(self, fields: Mapping[str, object], at_ms: int) -> None:
+        """Append an entry with these fields (JSON values) to the audit record. Raises StoreError; then the entry may be
+        missing.
+        """
+        made, mac = self.entry(fields, at_ms)
+        written = None
+        try:
+            self._client.call("execute_command", "XADD", keys.AUDIT, "*", "entry", made, "mac", mac)
+            written = True
+        finally:
+            self.confirm(written)
+
+    def _writer(self) -> _Writer:
+        """Return this process as a writer: a child counts for itself."""
+        if self._me.pid != os.getpid():
+            self._me = _Writer(os.getpid())
+        return self._me
+
+    @property
+    def unsealed(self) -> bool:
+        """Whether this process wrote entries since its last seal."""
+        me = self._me
+        return me.sure > me.sealed and me.pid == os.getpid()
+
+    # --- seals
+
+    def seal(self, now_ms: int, *, kept: int, most_bytes: int = 0) -> int:
+        """Seal the entries that are not sealed yet, and remove the oldest; return the number of sealed entries.
+
+        Nothing is written if there is nothing to seal. ``kept``: number of the newest entries that stay. ``most_bytes``:
+        bytes of entries that stay at most; 0: unlimited. Raises StoreCorrupt, after the entries were sealed, if the chain
+        became shorter than this process saw it, or if the recorded end was changed.
+        """
+        sealed, wrong = 0, None
+        for _ in range(_ATTEMPTS):
+            with self._client.calling():
+                arguments = [self._end, self._last.last, _COVERED]
+                found = self._gather(keys=[keys.AUDIT_END, keys.AUDIT], args=arguments)
+            if len(found) == 2:
+                wrong = self._follow(_bytes(found[0]), _bytes(found[1])) or wrong
+                continue
+            lines, last, count, size = _bytes(found[0]), text(found[1]), int(found[2]), int(found[3])
+            if not count and not self.unsealed:
+                break
+            if self._write(lines, last, count, size, now_ms, kept, most_bytes):
+                sealed += count
+                if count < _COVERED:
+                    break
+        if wrong is not None:
+            raise wrong
+        return sealed
+
+    def _follow(self, end: bytes, mac: bytes) -> StoreCorrupt | None:
+        """Take the recorded end, which another process moved; return what is wrong with it."""
+        before, seal = self._last, read_seal(end) or Seal()
+        self._end, self._last = end, seal
+        self._name = (
+            SealName(seal.number, hash_of(end, self._records.code(AUDIT_SEAL, end))) if seal.number else SealName()
+        )
         advice = "Run `saltern audit verify`"
-        if end.number < seen.number:
-            return StoreCorrupt(keys.AUDIT_END, f"it ended with entry {seen.number}, now with {end.number}. {advice}")
-        if end.number and (fault := _fault(self._records, AUDIT_END, end_record(end).encode(), mac)):
+        if seal.number < before.number:
+            why = f"it ended with seal {before.number}, now with {seal.number}. {advice}"
+            return StoreCorrupt(keys.AUDIT_END, why)
+        if end and (fault := fault_of(self._records, AUDIT_END, end, mac)):
             return StoreCorrupt(keys.AUDIT_END, f"{fault}. {advice}")
         return None
 
-    def end(self) -> tuple[ChainEnd, bytes]:
-        """Return (number and hash of the last entry as Redis records them, authentication code of that record)."""
-        return _end_of(self._client.call("hmget", keys.AUDIT_END, "n", "hash", "mac"))
+    def _write(self, lines: bytes, last: str, count: int, size: int, now_ms: int, kept: int, most_bytes: int) -> bool:
+        """Write the seal of these entries; return False if another process was faster."""
+        me, before = self._writer(), self._last
+        total, size_of_all = before.total + count, before.total_size + size
+        # A seal that leaves entries over says nothing of the newest ones.
+        whole = count < _COVERED
+        dropped = self._dropped(total, size_of_all, kept, most_bytes)
+        seal = Seal(
+            number=before.number + 1,
+            prev=self._name.hash,
+            at=now_ms,
+            last=last,
+            count=count,
+            size=size,
+            digest=digest_of(lines),
+            total=total,
+            total_size=size_of_all,
+            first=dropped[1].number + 1 if dropped else before.first,
+            by=me.name,
+            no=me.sure if whole else me.sealed,
+            since=me.since,
+        )
+        made = seal.text()
+        mac = self._records.code(AUDIT_SEAL, made)
+        trims = (_after(dropped[0]), _after(dropped[1].last)) if dropped else ("", "")
+        arguments = [self._end, made, mac, self._records.code(AUDIT_END, made), *trims]
+        with self._client.calling():
+            written = self._seal(keys=[keys.AUDIT_END, keys.AUDIT, keys.AUDIT_SEALS], args=arguments)
+        if written:
+            self._end, self._last, self._name = made, seal, SealName(seal.number, hash_of(made, mac))
+            if whole:
+                me.sealed, me.since = me.sure, 0
+        return bool(written)
 
-    def entries(self, after: str = "") -> Iterator[AuditEntry]:
-        """Yield all audit entries, oldest first; with ``after`` only those after this stream id."""
-        start = f"({after}" if after else "-"
-        while page := self._client.call("xrange", keys.AUDIT, min=start, count=_PAGE):
-            for stream_id, fields in page:
-                yield AuditEntry(text(stream_id), _bytes(fields, "entry"), _bytes(fields, "mac"))
-            start = f"({text(page[-1][0])}"
+    def _dropped(self, total: int, size: int, kept: int, most_bytes: int) -> tuple[str, Seal] | None:
+        """Return (stream id, seal) of the newest seal that leaves with its entries; None if all stay."""
+        if total <= kept and (not most_bytes or size <= most_bytes):
+            return None
+        oldest: list[tuple[str, Seal]] = []
+        for record in self._page(keys.AUDIT_SEALS, "seal", "-", _DROPPED):
+            seal = read_seal(record.text)
+            if seal is None or fault_of(self._records, AUDIT_SEAL, record.text, record.mac):
+                # A changed seal decides nothing; `saltern audit verify` reports it.
+                break
+            oldest.append((record.stream_id, seal))
+        last = first_kept([seal for _, seal in oldest], total, size, kept=kept, most_bytes=most_bytes)
+        return next((pair for pair in oldest if pair[1] is last), None)
 
-    def verify(self, *, kept: int, known: ChainEnd = NO_ENTRY) -> Verified:
-        """Check the audit record as the function ``verify`` does, and return a Verified.
+    # --- reading
 
-        Workers may append meanwhile: the recorded end is read first, and entries after it are not checked.
+    def end(self) -> tuple[bytes, bytes]:
+        """Return (text, authentication code) of the recorded end, which is the last seal; empty ones if there is none."""
+        seal, mac = self._client.call("hmget", keys.AUDIT_END, "seal", "mac")
+        return _bytes(seal), _bytes(mac)
+
+    def entries(self) -> Iterator[AuditRecord]:
+        """Yield all audit entries, oldest first."""
+        return self._all(keys.AUDIT, "entry")
+
+    def seals(self) -> Iterator[AuditRecord]:
+        """Yield all seals of the audit record, oldest first."""
+        return self._all(keys.AUDIT_SEALS, "seal")
+
+    def verify(self, *, known: SealName = SealName()) -> Verified:  # noqa: B008 - it never changes
+        """Check the audit record as ``audit_chain.verify`` does, and return a Verified.
+
+        Workers may write meanwhile: the recorded end is read first, and seals after it are not looked at.
         """
-        end, mac = self.end()
-        return verify(self._until(end.number), end, mac, self._records, known=known, kept=kept)
+        found = self._verify(known)
+        for _ in range(_TRIES - 1):
+            if not found.faults:
+                break
+            # A worker may have removed old entries between two reads: what was changed is found again.
+            again = self._verify(known)
+            found = again if len(again.faults) < len(found.faults) else found
+        return found
 
-    def _until(self, number: int) -> Iterator[AuditEntry]:
-        for entry in self.entries():
-            if 0 < number < _head(entry.text)[0] and not _fault(self._records, AUDIT_ENTRY, entry.text, entry.mac):
+    def _verify(self, known: SealName) -> Verified:
+        end = self.end()
+        return verify(self._until(read_seal(end[0])), self.entries(), end, self._records, known=known)
+
+    def _until(self, last: Seal | None) -> Iterator[AuditRecord]:
+        for record in self.seals():
+            seal = read_seal(record.text)
+            later = last is not None and seal is not None and seal.number > last.number
+            if later and not fault_of(self._records, AUDIT_SEAL, record.text, record.mac):
                 return
-            yield entry
+            yield record
+
+    def _all(self, key: str, field: str) -> Iterator[AuditRecord]:
+        start = "-"
+        while page := self._page(key, field, start, _PAGE):
+            yield from page
+            start = f"({page[-1].stream_id}"
+
+    def _page(self, key: str, field: str, start: str, count: int) -> list[AuditRecord]:
+        page = self._client.call("xrange", key, min=start, count=count)
+        return [
+            AuditRecord(text(stream_id), _bytes(found.get(field.encode())), _bytes(found.get(b"mac")))
+            for stream_id, found in page
+        ]
 
 
-def _end_of(row: Any) -> tuple[ChainEnd, bytes]:
-    number, digest, mac = ((value if isinstance(value, bytes) else str(value or "").encode()) for value in row)
-    return ChainEnd(int(number) if number.isdigit() else 0, digest.decode("ascii", "replace")), mac
+def _after(stream_id: str) -> str:
+    ms, sequence = number_of(stream_id)
+    return f"{ms}-{sequence + 1}"
 
 
-def _bytes(fields: Mapping[Any, Any], name: str) -> bytes:
-    found = fields.get(name.encode(), fields.get(name, b""))
-    return found if isinstance(found, bytes) else str(found).encode()
+def _bytes(value: Any) -> bytes:
+    return value if isinstance(value, bytes) else str(value or "").encode()

@@ -147,10 +147,11 @@ local function copied(counts)
 end
 """
 
-#: KEYS: request, load, job, job_minions, life, publications; then the indexes that the job goes into.
+#: KEYS: request, load, job, job_minions, life, publications, audit; then the indexes that the job goes into.
 #: ARGV: jid, load JSON, ttl, now ms, request ttl, stream cap, user, fun, tgt, publication JSON, base ms,
 #: replay until ms (0: never), when back until ms (0: does not wait), away since ms (0: presence is not checked),
 #: number of minions, number of functions, code of the publication, code of the load ("": none),
+#: entry of the audit record ("": none), its code,
 #: minions..., functions..., minions that are offline.
 #: Returns {1 new, 0 repeated request, -1 the JID exists; "jid stream id"; minions that are offline; faults}.
 PUBLISH = f"""
@@ -160,7 +161,7 @@ if redis.call('EXISTS', KEYS[2]) == 1 then return {{-1, '', {{}}, {{}}}} end
 {COMMON}
 local jid, ttl, now, base = ARGV[1], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[11])
 local when_back, away_since = tonumber(ARGV[13]), tonumber(ARGV[14])
-local first, last = 19, 18 + tonumber(ARGV[15])
+local first, last = 21, 20 + tonumber(ARGV[15])
 redis.call('SET', KEYS[2], ARGV[2], 'EX', ttl)
 -- A job that cannot be published is not recorded either.
 local id = redis.pcall('XADD', KEYS[6], 'MAXLEN', '~', ARGV[6], '*', 'load', ARGV[10], 'mac', ARGV[17])
@@ -168,6 +169,8 @@ if type(id) == 'table' and id.err then
   redis.call('DEL', KEYS[2])
   return id
 end
+-- The audit record says what is published, and nothing else.
+if ARGV[19] ~= '' then try('XADD', KEYS[7], '*', 'entry', ARGV[19], 'mac', ARGV[20]) end
 redis.call('DEL', KEYS[3], KEYS[4], KEYS[5])
 local counts = {{expected = 0, created = now, bytes = #ARGV[2]}}
 if when_back > 0 then counts.when_back_until = when_back end
@@ -182,7 +185,7 @@ if when_back > 0 then redis.call('HSET', KEYS[3], 'when_back_until', ARGV[13]) e
 if ARGV[18] ~= '' then redis.call('HSET', KEYS[3], 'mac', ARGV[18]) end
 redis.call('EXPIRE', KEYS[3], ttl)
 try('HINCRBY', '{keys.JOB_BYTES}', whole(math.floor(now / 3600000)), #ARGV[2])
-for i = 7, #KEYS do put(KEYS[i], ARGV[4], jid, ttl, now) end
+for i = 8, #KEYS do put(KEYS[i], ARGV[4], jid, ttl, now) end
 for i = last + 1, last + tonumber(ARGV[16]) do put('{keys.FUNCTIONS}', ARGV[4], ARGV[i], ttl, now) end
 local offline, listed = {{}}, {{}}
 for i = last + tonumber(ARGV[16]) + 1, #ARGV do listed[ARGV[i]] = true end

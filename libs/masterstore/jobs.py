@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from masterstore import job_scripts, keys, return_scripts, values
 from masterstore import redis_parts as redis
+from masterstore.audit import Audit
 from masterstore.client import Client, text
 from masterstore.durability import ConfirmedScript, Durability
 from masterstore.errors import JidTaken, StoreCorrupt
@@ -95,12 +96,15 @@ class Jobs(Lives):
         durability: Durability = Durability(),  # noqa: B008 - it is frozen
         records: Records = Records(),  # noqa: B008 - it never changes
         event_codes: EventCodes = EventCodes(),  # noqa: B008 - it never changes
+        audit: Audit | None = None,
     ) -> None:
         """``durability``: the replicas and disks that must confirm a publication or return. ``records``: makes the
-        authentication codes of publications. ``event_codes``: makes those of events.
+        authentication codes of publications. ``event_codes``: makes those of events. ``audit``: makes the entries of
+        the audit record; None: one of its own.
         """
         super().__init__(client, records)
         self._event_codes = event_codes
+        self._audit = audit or Audit(client, records)
         self._publish = ConfirmedScript(client, job_scripts.PUBLISH, durability)
         self._return = ConfirmedScript(client, return_scripts.RETURN, durability)
         self._spend = client.redis.register_script(return_scripts.SPEND)
@@ -119,6 +123,7 @@ class Jobs(Lives):
         replay_until_ms: int = 0,
         when_back_until_ms: int = 0,
         pinned: bool = False,
+        audited: Mapping[str, object] | None = None,
     ) -> Published:
         """Reserve the JID, record the job and append it to the publications, all or nothing, in one round trip.
 
@@ -130,7 +135,8 @@ class Jobs(Lives):
         counts as away, if it reports the states of its jobs or if the job waits. ``replay_until_ms``: until this
         time a minion that was away may still run the job; 0: only minions that receive it now.
         ``when_back_until_ms``: until this time the job is kept for absent minions; 0: it does not wait.
-        ``pinned``: publish to the ids in ``expected`` instead of the target. All times are milliseconds since
+        ``pinned``: publish to the ids in ``expected`` instead of the target. ``audited``: fields of an entry that is
+        appended to the audit record in the same step; None: no entry. All times are milliseconds since
         1970.
         """
         jid, functions = str(load["jid"]), _functions(load.get("fun"))
@@ -138,7 +144,7 @@ class Jobs(Lives):
         if when_back_until_ms:
             ttl += max(0, when_back_until_ms - now_ms) // 1000
         names = [keys.request(request_id), keys.load(jid), keys.job(jid), keys.job_minions(jid), keys.life(jid)]
-        names += [keys.PUBLICATIONS, keys.JOBS, keys.index("user", user), keys.index("tgt", tgt)]
+        names += [keys.PUBLICATIONS, keys.AUDIT, keys.JOBS, keys.index("user", user), keys.index("tgt", tgt)]
         names += [keys.index("fun", name) for name in functions]
         narrow = len(expected) <= job_scripts.WIDE
         names += [keys.index("minion", minion) for minion in expected] if narrow else [keys.WIDE_JOBS]
@@ -151,10 +157,18 @@ class Jobs(Lives):
         record = load_record(jid, kept, replay_until_ms, when_back_until_ms)
         arguments += [len(expected), len(functions)]
         arguments += [self._records.code(PUBLICATION, sent), self._records.code(LOAD, record)]
-        with self._client.calling():
-            outcome, answer, away, faults = self._publish(
-                keys=names, args=[*arguments, *expected, *functions, *offline]
-            )
+        arguments += ("", "") if audited is None else self._audit.entry({**audited, "jid": jid}, now_ms)
+        written = None
+        try:
+            with self._client.calling():
+                outcome, answer, away, faults = self._publish(
+                    keys=names, args=[*arguments, *expected, *functions, *offline]
+                )
+            # Unknown, and so reported by the next entry, if the key of the record has another type.
+            written = None if faults and keys.AUDIT.encode() in faults else outcome == 1
+        finally:
+            if audited is not None:
+                self._audit.confirm(written)
         self._client.faults.of_script(faults)
         if outcome < 0:
             raise JidTaken(f"a job with the JID {jid} exists already")

@@ -90,8 +90,9 @@ KEYS: tuple[KeySpec, ...] = (
     KeySpec("epochs", "salt:epochs", "hash", "none: four numbers", "mworker, maintenance", "mworker, publisher", "four numbers", "epochs of the publication key and of session keys, and the start of each; never a key"),
     KeySpec("lock", "salt:lock:<name>", "string", "TTL of the lock", "maintenance", "maintenance", "TTL", "owner and fencing token of a lock"),
     KeySpec("fences", "salt:fences", "hash", "none: one number a lock", "maintenance", "maintenance", "the number of locks", "lock -> last fencing token issued"),
-    KeySpec("audit", "salt:audit", "stream", "none: capped", "mworker", "tools", "about audit_kept entries (MAXLEN ~)", "who did what on the master, as a hash chain: JSON of an entry (entry), and a code (mac) by which `saltern audit verify` knows that a worker wrote it"),
-    KeySpec("audit_end", "salt:audit:end", "hash", "none: three fields", "mworker", "mworker, tools", "three fields", "number (n) and hash of the last entry in salt:audit, and a code (mac) by which workers know that a worker wrote them"),
+    KeySpec("audit", "salt:audit", "stream", "none: capped", "mworker", "tools", "about audit_kept entries, audit_max_bytes in all", "who did what on the master: JSON of an entry (entry), and a code (mac) by which `saltern audit verify` knows that a worker wrote it"),
+    KeySpec("audit_seals", "salt:audit:seals", "stream", "none: capped", "mworker", "mworker, tools", "at most one for each entry in salt:audit; leaves with its entries", "hash chain over the audit record: JSON of a seal (seal) with a digest of entries and the hash of the seal before, and a code (mac)"),
+    KeySpec("audit_end", "salt:audit:end", "hash", "none: two fields", "mworker", "mworker, tools", "two fields", "the last seal of salt:audit:seals (seal), and a code (mac) by which workers know that a worker wrote it"),
     KeySpec("schema", "salt:schema", "string", "none: one number", "mworker", "all", "one number", "version of this table"),
 )  # fmt: skip
 
@@ -127,6 +128,7 @@ EPOCHS = "salt:epochs"
 FENCES = "salt:fences"
 SCHEMA = "salt:schema"
 AUDIT = "salt:audit"
+AUDIT_SEALS = "salt:audit:seals"
 AUDIT_END = "salt:audit:end"
 
 # Prefixes of keys whose rest a script reads from Redis.

@@ -22,7 +22,7 @@ RecordMac: TypeAlias = Callable[[str, bytes], bytes]
 
 #: Kinds of records.
 PUBLICATION, LOAD, ACCEPTED_KEY = "publication", "load", "accepted key"
-AUDIT_ENTRY, AUDIT_END = "audit entry", "audit end"
+AUDIT_ENTRY, AUDIT_SEAL, AUDIT_END = "audit entry", "audit seal", "audit end"
 EVENT, GROUP_STATE = "event", "group state"
 
 _ADVICE = "Whoever writes to Redis beside the master made it; after an upgrade see the option accept_unsigned_records"

@@ -43,7 +43,8 @@ class Store:
         self._durability = durability
         #: Malformed data that was found in Redis and skipped.
         self.faults = client.faults
-        self.jobs = Jobs(client, durability, records, event_codes)
+        self.audit = Audit(client, records)
+        self.jobs = Jobs(client, durability, records, event_codes, self.audit)
         self.job_budget = JobBudget(client)
         self.found_jobs = JobFinder(client, self.jobs)
         self.runner_jobs = RunnerJobs(client, self.jobs)
@@ -58,7 +59,6 @@ class Store:
         self.epochs = EpochStore(client)
         self.sign_ins = SignIns(client, records)
         self.locks = Locks(client)
-        self.audit = Audit(client, records)
         self.schema = Schema(client)
 
     @classmethod

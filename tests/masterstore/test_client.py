@@ -60,10 +60,12 @@ VERBS: dict[str, Callable[[Store], Any]] = {
     "job_budget.drop_ended": lambda store: store.job_budget.drop_ended(1),
     "job_budget.evict": lambda store: store.job_budget.evict(1),
     "job_budget.drop": lambda store: store.job_budget.drop(JID),
-    "audit.append": lambda store: store.audit.append({"act": "x"}, 1, kept=10),
+    "audit.append": lambda store: store.audit.append({"act": "x"}, 1),
+    "audit.seal": lambda store: store.audit.seal(1, kept=10),
     "audit.end": lambda store: store.audit.end(),
     "audit.entries": lambda store: list(store.audit.entries()),
-    "audit.verify": lambda store: store.audit.verify(kept=10),
+    "audit.seals": lambda store: list(store.audit.seals()),
+    "audit.verify": lambda store: store.audit.verify(),
     "schema.version": lambda store: store.schema.version(),
     "schema.begin": lambda store: store.schema.begin(),
     "schema.say": lambda store: store.schema.say(),
@@ -171,7 +173,7 @@ def test_the_table_of_verbs_is_whole() -> None:
     verbs = {f"{name}.{verb}" for name, part in parts.items() for verb in dir(part) if verb[0] != "_"}
     known = {" ".join(name.split()[:1]) for name in VERBS}
     # ``grains_of`` is what ``grains`` calls; ``read_lives`` reads what was asked for before.
-    assert verbs - known == {"cache.grains_of", "jobs.read_lives"}
+    assert verbs - known == {"audit.confirm", "audit.entry", "audit.unsealed", "cache.grains_of", "jobs.read_lives"}
 
 
 @pytest.mark.parametrize("verb", VERBS.values(), ids=VERBS.keys())
@@ -541,7 +543,7 @@ def test_keys_of_another_type_give_the_stores_error_or_none(store: Store, raw: r
                  "salt:events", "salt:events:count", "salt:events:wanted", "salt:events:group:g", "salt:events:readers:g",
                  "salt:events:dead:g", "salt:epochs", "salt:lock:l", "salt:fences", "salt:runners",
                  "salt:pillar_cache:a", f"salt:orders:{JID}", f"salt:own:a:{JID}", "salt:bank:b", "salt:banks",
-                 "salt:spent:a", keys.AUDIT, keys.AUDIT_END, keys.KEY_CODES):  # fmt: skip
+                 "salt:spent:a", keys.AUDIT, keys.AUDIT_SEALS, keys.AUDIT_END, keys.KEY_CODES):  # fmt: skip
         raw.geoadd(name, (1, 1, "x")) if name not in ZSETS else raw.rpush(name, "x")
     try:
         VERBS[verb](store)

@@ -81,7 +81,8 @@ def everything(store: Store) -> None:
     store.cache.mine_set("a", {"network.ip_addrs": ["::1"]})
     store.presence.seen("a", 1)
     store.replays.admit("a", "0" * 32, 1, window=300)
-    store.audit.append({"act": "publish", "who": "cli"}, 1, kept=10)
+    store.audit.append({"act": "publish", "who": "cli"}, 1)
+    store.audit.seal(1, kept=10)
     store.events.want("reactor", ["a/*"])
     store.event_groups.create("reactor", 0)
     store.event_groups.claim("reactor", "one", 1000, 1)
@@ -161,7 +162,7 @@ def test_everything_that_belongs_to_jobs_goes_with_them(store: Store, raw: redis
             raw.pexpire(name, 0)
     store.jobs.expire(2**41, keep_seconds=1)
     left = {row_of(name.decode()).name for name in raw.scan_iter("*")}
-    assert left == {"audit", "audit_end", "minions", "publications", "cursors", "publisher_signs",
+    assert left == {"audit", "audit_seals", "audit_end", "minions", "publications", "cursors", "publisher_signs",
                     "minion_keys", "keys_version", "acceptances", "clocks", "key_codes", "grains", "pillar", "changed", "version",
                     "mine", "mine_functions", "seen", "epochs", "fences", "runners", "bank", "banks", "signers",
                     "job_bytes", "schema", "events", "events_count", "events_wanted",
@@ -229,6 +230,7 @@ def test_keys_are_spelled_as_the_table_has_them(spec: KeySpec) -> None:
         "lock": keys.lock("trim"),
         "fences": keys.FENCES,
         "audit": keys.AUDIT,
+        "audit_seals": keys.AUDIT_SEALS,
         "audit_end": keys.AUDIT_END,
         "schema": keys.SCHEMA,
     }

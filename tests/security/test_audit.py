@@ -3,19 +3,36 @@
 from __future__ import annotations
 
 import json
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+import zmq
 
 from masterstore import keys
-from masterstore.audit import Audit, AuditEntry, ChainEnd, end_record, hash_of, linked, verify
+from masterstore.audit import Audit
+from masterstore.audit_chain import (
+    AuditRecord,
+    Seal,
+    SealName,
+    code_line,
+    digest_of,
+    entry_text,
+    hash_of,
+    verify,
+)
 from masterstore.client import Client
-from masterstore.errors import StoreCorrupt
-from masterstore.record_mac import AUDIT_END, Records
-from saltern.kit.keys.master_keys import record_mac
+from masterstore.errors import JidTaken, StoreCorrupt, StoreError
+from masterstore.jobs import Jobs
+from masterstore.record_mac import AUDIT_END, AUDIT_ENTRY, AUDIT_SEAL, Records
+from masterstore.store import Store
+from saltern.kit.config.master import load_client
+from saltern.kit.keys.master_keys import MasterKeys, record_mac
+from saltern.kit.links.control import connect_control
 from saltern.storecheck import audit as command
+from tests.roles.lab import Lab, until
 from tests.services.mworker.conftest import Worker
 
 pytestmark = pytest.mark.redis
@@ -25,87 +42,167 @@ STRANGER = Records(record_mac(b"x" * 32))
 NewWorker = Callable[..., Worker]
 
 
-def chain(length: int = 6, records: Records = RECORDS) -> tuple[list[AuditEntry], ChainEnd]:
-    end, made = ChainEnd(), []
-    for number in range(length):
-        entry, mac, end = linked(records, end, {"act": "publish", "who": "ann", "fun": f"f{number}"}, 1000 + number)
-        made.append(AuditEntry(f"{number + 1}-0", entry, mac))
-    return made, end
+class Record:
+    """An audit record of two workers as Redis holds it: entries, seals and the end. Each method is an attack's step."""
+
+    def __init__(self, records: Records = RECORDS) -> None:
+        self.records = records
+        self.entries: list[AuditRecord] = []
+        self.seals: list[AuditRecord] = []
+        self.end = (b"", b"")
+        self.counts = {"w1": 0, "w2": 0}
+        self.last = Seal()
+
+    def write(self, by: str, *, unsure: int = 0, who: str = "ann") -> AuditRecord:
+        self.counts[by] += 1 + unsure
+        text = entry_text({"act": "publish", "who": who}, by, self.counts[by], 1000, unsure)
+        entry = AuditRecord(f"{len(self.entries) + 1}-0", text, self.records.code(AUDIT_ENTRY, text))
+        self.entries.append(entry)
+        return entry
+
+    def seal(self, by: str) -> None:
+        covered = [entry for entry in self.entries if int(entry.stream_id[:-2]) > int(self.last.last[:-2])]
+        size = sum(len(entry.text) for entry in covered)
+        before = self.last
+        self.last = Seal(
+            number=before.number + 1,
+            prev=hash_of(*self.seals[-1][1:]) if self.seals else "",
+            at=2000,
+            last=covered[-1].stream_id if covered else before.last,
+            count=len(covered),
+            size=size,
+            digest=digest_of(b"".join(map(code_line, covered))),
+            total=before.total + len(covered),
+            total_size=before.total_size + size,
+            first=1,
+            by=by,
+            no=self.counts[by],
+            since=1000,
+        )
+        text = self.last.text()
+        self.seals.append(
+            AuditRecord(f"{len(self.entries)}-{len(self.seals)}", text, self.records.code(AUDIT_SEAL, text))
+        )
+        self.end = (text, self.records.code(AUDIT_END, text))
+
+    def name(self, at: int = -1) -> SealName:
+        """The name of a seal, as ``saltern audit verify`` prints that of the last one."""
+        return SealName(at + 1 if at >= 0 else self.last.number, hash_of(*self.seals[at][1:]))
+
+    def faults(self, known: SealName = SealName()) -> tuple[str, ...]:  # noqa: B008 - it never changes
+        return verify(self.seals, self.entries, self.end, RECORDS, known=known).faults
 
 
-def code(end: ChainEnd, records: Records = RECORDS) -> bytes:
-    return records.code(AUDIT_END, end_record(end))
+def whole(records: Records = RECORDS) -> Record:
+    """Three seals over seven entries, and two entries that are not sealed yet."""
+    record = Record(records)
+    for by in ("w1", "w2", "w1", "seal w1", "w2", "w1", "w2", "seal w2", "w1", "seal w1", "w1", "w2"):
+        if by.startswith("seal"):
+            record.seal(by[-2:])
+        else:
+            record.write(by)
+    return record
 
 
-def forged(entries: list[AuditEntry], at: int, records: Records) -> AuditEntry:
-    """Return an entry that continues ``entries`` at this place, with another load."""
-    before = entries[at - 1]
-    end = ChainEnd(at, hash_of(before.text, before.mac))
-    return AuditEntry("9-9", *linked(records, end, {"act": "publish", "who": "eve"}, 5)[:2])
+def changed(one: AuditRecord, old: bytes, new: bytes) -> AuditRecord:
+    assert old in one.text
+    return one._replace(text=one.text.replace(old, new))
 
 
-def changed(entry: AuditEntry, old: bytes, new: bytes) -> AuditEntry:
-    assert old in entry.text
-    return entry._replace(text=entry.text.replace(old, new))
+def insert_entry(record: Record, at: int, records: Records) -> None:
+    text = entry_text({"act": "publish", "who": "eve"}, "w1", 9, 1000)
+    before = record.entries[at - 1].stream_id
+    record.entries.insert(at, AuditRecord(f"{before[:-1]}5", text, records.code(AUDIT_ENTRY, text)))
 
 
-CHAIN, END = chain()
-OTHER, _ = chain(8, STRANGER)
+def exchange(items: list[AuditRecord], one: int, other: int) -> None:
+    """Exchange the contents of two places of a stream, whose ids stay."""
+    first, second = items[one], items[other]
+    items[one], items[other] = second._replace(stream_id=first.stream_id), first._replace(stream_id=second.stream_id)
 
-#: Attack -> (entries, recorded end, its code).
-ATTACKS: dict[str, tuple[list[AuditEntry], ChainEnd, bytes]] = {
-    "an entry removed": ([*CHAIN[:2], *CHAIN[3:]], END, code(END)),
-    "the first entry removed": (CHAIN[1:], END, code(END)),
-    "the last entry removed": (CHAIN[:-1], END, code(END)),
-    "all entries removed": ([], END, code(END)),
-    "the end cut, and the recorded end removed": (CHAIN[:-2], ChainEnd(), b""),
-    "the end cut, and the recorded end made up": (
-        CHAIN[:-1],
-        ChainEnd(5, hash_of(CHAIN[4].text, CHAIN[4].mac)),
-        code(END),
-    ),
-    "the recorded end signed by another master": (CHAIN, END, code(END, STRANGER)),
-    "an entry changed": ([changed(CHAIN[0], b"ann", b"bob"), *CHAIN[1:]], END, code(END)),
-    "the last entry changed": ([*CHAIN[:-1], changed(CHAIN[-1], b"ann", b"bob")], END, code(END)),
-    "a number changed": ([changed(CHAIN[0], b'"n": 1', b'"n": 7'), *CHAIN[1:]], END, code(END)),
-    "two entries exchanged": ([CHAIN[0], CHAIN[2], CHAIN[1], *CHAIN[3:]], END, code(END)),
-    "the order reversed": (CHAIN[::-1], END, code(END)),
-    "an entry repeated": ([*CHAIN[:2], CHAIN[1], *CHAIN[2:]], END, code(END)),
-    "an old entry at the end": ([*CHAIN, CHAIN[2]], END, code(END)),
-    "an entry inserted": ([*CHAIN[:2], forged(CHAIN, 2, STRANGER), *CHAIN[2:]], END, code(END)),
-    "an entry inserted without a code": ([*CHAIN[:2], forged(CHAIN, 2, Records()), *CHAIN[2:]], END, code(END)),
-    "an entry exchanged": ([*CHAIN[:2], forged(CHAIN, 2, STRANGER), *CHAIN[3:]], END, code(END)),
-    "a code of another kind of record": (
-        [*CHAIN[:5], CHAIN[5]._replace(mac=RECORDS.code("load", CHAIN[5].text))],
-        END,
-        code(END),
-    ),
-    "an entry that is no JSON": ([*CHAIN[:2], AuditEntry("3-0", b"[[[[", b"0"), *CHAIN[2:]], END, code(END)),
-    "an empty entry": ([*CHAIN, AuditEntry("7-0", b"", b"")], END, code(END)),
-    "another master's chain": (OTHER, END, code(END)),
-}
+
+def repeat(record: Record, number: int) -> None:
+    record.entries.append(record.entries[number]._replace(stream_id="99-0"))
+
+
+def cut(record: Record) -> None:
+    """Remove the last seal and all that it and later ones would cover."""
+    record.seals.pop()
+    del record.entries[6:]
+
+
+def replace_end(record: Record, text: bytes, mac: bytes) -> None:
+    record.end = (text, mac)
+
+
+#: Attack -> what the writer of Redis does to a whole record.
+ATTACKS: dict[str, Callable[[Record], object]] = {
+    "an entry removed": lambda it: it.entries.pop(2),
+    "the first entry removed": lambda it: it.entries.pop(0),
+    "a sealed entry at the end removed": lambda it: it.entries.pop(6),
+    "all entries removed": lambda it: it.entries.clear(),
+    "all entries and seals removed": lambda it: (it.entries.clear(), it.seals.clear()),
+    "an entry removed before it was sealed": lambda it: (it.write("w1"), it.entries.pop(7)),
+    "the last entry of a worker removed before it was sealed": lambda it: (it.entries.pop(), it.seal("w2")),
+    "all entries of a worker removed before they were sealed": lambda it: (
+        it.counts.update(w3=0), it.write("w3"), it.entries.pop(), it.seal("w3")),
+    "the last seal removed": lambda it: it.seals.pop(),
+    "the first seal removed": lambda it: it.seals.pop(0),
+    "the first seal and its entries removed": lambda it: (it.seals.pop(0), it.entries.__delitem__(slice(0, 3))),
+    "a seal removed": lambda it: it.seals.pop(1),
+    "the end cut": cut,
+    "the end cut, and the recorded end removed": lambda it: (cut(it), replace_end(it, b"", b"")),
+    "the end cut, and its last seal recorded as the end": lambda it: (cut(it), replace_end(it, *it.seals[-1][1:])),
+    "the recorded end signed by another master": lambda it: replace_end(it, it.end[0], whole(STRANGER).end[1]),
+    "an entry changed": lambda it: it.entries.__setitem__(0, changed(it.entries[0], b"ann", b"bob")),
+    "an entry that is not sealed changed": lambda it: it.entries.__setitem__(8, changed(it.entries[8], b"ann", b"bob")),
+    "a count changed": lambda it: it.entries.__setitem__(0, changed(it.entries[0], b'"no": 1', b'"no": 7')),
+    "a seal changed": lambda it: it.seals.__setitem__(0, changed(it.seals[0], b'"count":3', b'"count":2')),
+    "two entries exchanged": lambda it: exchange(it.entries, 0, 1),
+    "two entries of two seals exchanged": lambda it: exchange(it.entries, 2, 3),
+    "two seals exchanged": lambda it: exchange(it.seals, 0, 1),
+    "the order of seals reversed": lambda it: it.seals.reverse(),
+    "an entry repeated": lambda it: repeat(it, 1),
+    "the newest entry repeated": lambda it: repeat(it, 8),
+    "a seal repeated": lambda it: it.seals.append(it.seals[2]._replace(stream_id="99-0")),
+    "an old seal at the end": lambda it: it.seals.append(it.seals[0]._replace(stream_id="99-0")),
+    "an entry inserted": lambda it: insert_entry(it, 2, STRANGER),
+    "an entry inserted without a code": lambda it: insert_entry(it, 2, Records()),
+    "an entry inserted at the end": lambda it: insert_entry(it, 9, STRANGER),
+    "a code of another kind of record": lambda it: it.entries.__setitem__(
+        8, it.entries[8]._replace(mac=RECORDS.code("load", it.entries[8].text))),
+    "a seal's code of the end": lambda it: it.seals.__setitem__(2, it.seals[2]._replace(mac=it.end[1])),
+    "an entry that is no JSON": lambda it: it.entries.append(AuditRecord("99-0", b"[[[[", b"0")),
+    "an empty entry": lambda it: it.entries.append(AuditRecord("99-0", b"", b"")),
+    "an empty seal": lambda it: it.seals.append(AuditRecord("99-0", b"", b"")),
+    "another master's record": lambda it: vars(it).update(vars(whole(STRANGER))),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_verify_finds_a_changed_record(attack: str) -> None:
-    entries, end, mac = ATTACKS[attack]
-    assert verify(entries, end, mac, RECORDS, kept=100).faults
+    record = whole()
+    ATTACKS[attack](record)
+    assert record.faults()
 
 
-def test_a_chain_that_nobody_changed_has_no_fault() -> None:
-    found = verify(CHAIN, END, code(END), RECORDS, kept=100, known=ChainEnd(3, hash_of(CHAIN[2].text, CHAIN[2].mac)))
-    assert (found.faults, found.first, found.last, found.hash) == ((), 1, 6, END.hash)
-    assert verify([], ChainEnd(), b"", RECORDS, kept=100).faults == ()
-    # Older entries leave by audit_kept, the known end among them.
-    assert verify(CHAIN[2:], END, code(END), RECORDS, kept=4, known=ChainEnd(1, "x")).faults == ()
+def test_a_record_that_nobody_changed_has_no_fault() -> None:
+    record = whole()
+    found = verify(record.seals, record.entries, record.end, RECORDS, known=record.name(0))
+    assert found == (9, 2, 1, record.name(), ())
+    assert verify([], [], (b"", b""), RECORDS).faults == ()
+    # Entries of which Redis did not confirm that it has them may be missing.
+    record.write("w1", unsure=2)
+    record.seal("w1")
+    assert record.faults() == ()
 
 
-def test_a_redis_that_was_set_back_is_found_by_a_known_end() -> None:
-    before, end = chain(4)
-    assert verify(before, end, code(end), RECORDS, kept=100).faults == ()
-    assert "set back" in verify(before, end, code(end), RECORDS, kept=100, known=END).faults[0]
-    another = ChainEnd(3, "0" * 64)
-    assert "not the one" in verify(before, end, code(end), RECORDS, kept=100, known=another).faults[0]
+def test_a_redis_that_was_set_back_is_found_by_a_known_seal() -> None:
+    old, now = whole(), whole()
+    now.seal("w2")
+    assert old.faults() == ()
+    assert "set back" in old.faults(now.name())[0]
+    assert "not the known one" in old.faults(SealName(2, "0" * 64))[0]
 
 
 @pytest.fixture
@@ -113,41 +210,109 @@ def client(redis_url: str) -> Client:
     return Client(redis_url, timeout=5, client_name="test")
 
 
-def test_workers_share_one_chain(client: Client) -> None:
+def test_workers_share_one_record(client: Client) -> None:
     workers = [Audit(client, RECORDS) for _ in range(3)]
     for number in range(30):
-        workers[number % 3].append({"act": "publish", "who": str(number)}, number, kept=1000)
-    found = workers[0].verify(kept=1000)
-    assert (found.entries, found.first, found.last, found.faults) == (30, 1, 30, ())
+        workers[number % 3].append({"act": "publish", "who": str(number)}, number)
+        if number % 7 == 0:
+            workers[number % 2].seal(number, kept=1000)
+    found = workers[0].verify()
+    assert (found.entries, found.unsealed, found.first, found.faults) == (30, 1, 1, ())
     assert [json.loads(entry.text)["who"] for entry in workers[1].entries()] == [str(number) for number in range(30)]
+    assert [worker.seal(99, kept=1000) for worker in workers] == [1, 0, 0]
+    # Each says how many entries it wrote; then there is nothing to say any more.
+    assert workers[0].verify().last.number == 8
+    assert [worker.seal(99, kept=1000) for worker in workers] == [0, 0, 0]
+    assert workers[0].verify().last.number == 8
+
+
+@pytest.mark.parametrize(("kept", "most_bytes"), [(10, 0), (10_000, 1000)])
+def test_the_oldest_entries_leave_with_their_seals(client: Client, kept: int, most_bytes: int) -> None:
+    worker, other = Audit(client, RECORDS), Audit(client, RECORDS)
+    for number in range(60):
+        (worker if number % 2 else other).append({"act": "publish", "who": "ann"}, number)
+        if number % 3 == 0:
+            worker.seal(number, kept=kept, most_bytes=most_bytes)
+    entries = list(worker.entries())
+    assert 5 <= len(entries) <= 15
+    found = other.verify()
+    assert (found.faults, found.entries) == ((), len(entries))
+    assert found.first > 1
+    client.redis.xdel(keys.AUDIT, entries[0].stream_id)
+    assert other.verify().faults
 
 
 @pytest.mark.parametrize("attack", ["set back", "end deleted", "end forged"])
-def test_a_worker_says_that_the_chain_was_changed_and_goes_on(client: Client, attack: str) -> None:
+def test_a_worker_says_that_the_record_was_changed_and_goes_on(client: Client, attack: str) -> None:
     worker, other = Audit(client, RECORDS), Audit(client, STRANGER)
     for number in range(3):
-        worker.append({"act": "a"}, number, kept=10)
+        worker.append({"act": "a"}, number)
+        worker.seal(number, kept=10)
     old = client.redis.hgetall(keys.AUDIT_END)
-    worker.append({"act": "b"}, 4, kept=10)
+    worker.append({"act": "b"}, 4)
+    worker.seal(4, kept=10)
     if attack == "set back":
         client.redis.hset(keys.AUDIT_END, mapping=old)
     elif attack == "end deleted":
         client.redis.delete(keys.AUDIT_END)
     else:
+        other.append({"act": "forged"}, 5)
         with pytest.raises(StoreCorrupt):
-            other.append({"act": "forged"}, 5, kept=10)
+            other.seal(5, kept=10)
+    worker.append({"act": "c"}, 6)
     with pytest.raises(StoreCorrupt, match="audit verify"):
-        worker.append({"act": "c"}, 6, kept=10)
+        worker.seal(6, kept=10)
     assert json.loads(list(worker.entries())[-1].text)["act"] == "c"
-    assert worker.verify(kept=10).faults
+    assert worker.verify().faults
+    worker.append({"act": "d"}, 7)
+    assert worker.seal(7, kept=10) == 1
 
 
 def test_an_entry_has_a_bound(client: Client) -> None:
     worker = Audit(client, RECORDS)
-    worker.append({"act": "publish", "arg": ["x" * 1_000_000], "fun": "test.arg"}, 1, kept=10)
-    (entry,) = worker.entries()
-    assert len(entry.text) < 16384
-    assert json.loads(entry.text)["fun"] == "test.arg"
+    nested: list[object] = []
+    nested.append(nested)
+    for arg in (["x" * 1_000_000], [{b"bytes": 1}], nested, ["\ud800"], [{1: 2}]):
+        worker.append({"act": "publish", "arg": arg, "fun": "test.arg"}, 1)
+    entries = list(worker.entries())
+    assert all(len(entry.text) < 4096 for entry in entries)
+    assert [json.loads(entry.text)["fun"] for entry in entries] == ["test.arg"] * 5
+    assert worker.verify().faults == ()
+
+
+LOAD = {"jid": "20260101000000000000", "fun": "test.ping", "tgt": "*", "arg": [], "user": "ann"}
+
+
+def test_a_publication_and_its_entry_are_one_step(client: Client) -> None:
+    audit = Audit(client, RECORDS)
+    jobs = Jobs(client, records=RECORDS, audit=audit)
+
+    def publish(request: str) -> bool:
+        audited = {"act": "publish", "who": "ann"}
+        return jobs.publish(LOAD, ["a"], request_id=request, ttl=100, now_ms=1, audited=audited).created
+
+    assert [publish("one"), publish("one")] == [True, False]
+    with pytest.raises(JidTaken):
+        publish("two")
+    (entry,) = audit.entries()
+    assert json.loads(entry.text)["jid"] == LOAD["jid"]
+    # The refused ones took no number.
+    audit.append({"act": "a"}, 2)
+    assert audit.verify().faults == ()
+
+
+def test_an_answer_of_redis_that_was_lost_is_no_fault(client: Client, redis_url: str) -> None:
+    audit = Audit(client, RECORDS)
+    audit.append({"act": "a"}, 1)
+    client.redis.rename(keys.AUDIT, "away")
+    client.redis.set(keys.AUDIT, "another type")
+    with pytest.raises(StoreError):
+        audit.append({"act": "lost"}, 2)
+    client.redis.rename("away", keys.AUDIT)
+    audit.append({"act": "b"}, 3)
+    audit.seal(4, kept=10)
+    assert audit.verify().faults == ()
+    assert [json.loads(entry.text).get("unsure") for entry in audit.entries()] == [None, 1]
 
 
 def acts(worker: Worker) -> list[dict[str, Any]]:
@@ -155,7 +320,7 @@ def acts(worker: Worker) -> list[dict[str, Any]]:
 
 
 def test_the_record_says_who_did_what(new_worker: NewWorker) -> None:
-    worker = new_worker(audit=True, auto_accept=True, control_acl={"cli": [".*", "@runner", "@wheel"], "eve": []})
+    worker = new_worker(auto_accept=True, control_acl={"cli": [".*", "@runner", "@wheel"], "eve": []})
     minion = worker.minion("web1", accepted=False)
     minion.sign_in()
     minion.sign_in()
@@ -176,35 +341,98 @@ def test_the_record_says_who_did_what(new_worker: NewWorker) -> None:
     ]
     assert found[1].items() >= {"jid": jid, "fun": "user.add", "tgt": "*", "user": "ann", "minions": 1}.items()
     assert "hunter2" not in json.dumps(found)
-    assert worker.store.audit.verify(kept=1000).faults == ()
+    worker.context.audit.seal()
+    assert worker.store.audit.verify().faults == ()
 
 
-def test_the_record_is_off_by_default(new_worker: NewWorker) -> None:
-    worker = new_worker()
+def test_refusals_do_not_push_everything_else_out(new_worker: NewWorker) -> None:
+    worker = new_worker(control_acl={"eve": []})
+    for number in range(200):
+        worker.control("publish", "eve", request_id=str(number), fun="test.ping", tgt="*", tgt_type="glob")
+    found = acts(worker)
+    assert [entry["act"] for entry in found] == ["refused"] * 60
+    assert "more" in found[-1]
+
+
+def test_a_worker_seals_once_a_second(new_worker: NewWorker) -> None:
+    worker, now = new_worker(), [100.0]
+    log = worker.context.audit
+    log.clock = lambda: now[0]
+
+    def sealed(second: float) -> int:
+        now[0] = second
+        log.seal_when_due()
+        return worker.store.audit.verify().last.number
+
+    log.record("wheel", "cli")
+    assert [sealed(100), sealed(100.5)] == [1, 1]
+    log.record("wheel", "cli")
+    assert [sealed(100.9), sealed(101)] == [1, 2]
+    # What another worker left when it was killed.
+    new_worker().context.audit.record("wheel", "cli")
+    assert [sealed(103), sealed(112)] == [2, 3]
+    assert worker.store.audit.verify().unsealed == 0
+
+
+def test_the_record_can_be_switched_off(new_worker: NewWorker) -> None:
+    worker = new_worker(audit=False)
     worker.control("wheel", fun="key.list_all")
     assert acts(worker) == []
+
+
+@pytest.mark.roles
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM], ids=["killed", "stopped"])
+def test_no_entry_is_lost_with_its_worker(tmp_path: Path, number: signal.Signals) -> None:
+    lab = Lab(tmp_path, minions=())
+    try:
+        lab.start_all("eventpublisher", "reqserver", "mworker")
+        records = Records(record_mac(MasterKeys.load(lab.etc / "keys" / "mworker").secret))
+        store = Store.open(lab.master_options.redis_url, client_name="test", records=records)
+        store.minion_keys.store("web1", "PEM", "accepted")
+        with zmq.Context() as context:
+            control = connect_control(load_client(str(lab.etc)), config_dir=str(lab.etc), context=context)
+            asked = {"tgt": "web1", "tgt_type": "list", "fun": "test.ping", "arg": [], "kwargs": {}}
+            jobs = [control.call("publish", request_id=str(one), **asked)["jid"] for one in range(20)]
+            lab.kill("mworker", number)
+            control.close()
+        before = store.audit.verify()
+        assert [json.loads(entry.text)["jid"] for entry in store.audit.entries()] == jobs
+        if number == signal.SIGTERM:
+            assert before.unsealed == 0
+        lab.start("mworker")
+        until(lambda: store.audit.verify().unsealed == 0, 30, "another worker sealed the entries")
+        assert (before.faults, store.audit.verify().faults) == ((), ())
+    finally:
+        lab.close()
 
 
 def test_the_command(
     new_worker: NewWorker, role_keys: Path, redis_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    worker = new_worker(audit=True)
+    worker = new_worker()
     worker.control("wheel", fun="key.list_all")
-    worker.context.record_audit("wheel", "cli", fun="\x1b[31m")
+    worker.context.audit.seal()
+    worker.context.audit.record("wheel", "cli", fun="\x1b[31m")
     where = ["-c", str(tmp_path), "--redis-url", redis_url]
     verified = ["verify", "--keys", str(role_keys / "mworker"), *where]
     assert command.main(verified) == 0
     said = capsys.readouterr().out
-    assert said.startswith("2 entries, 1 to 2, no fault; end 2:")
+    assert said.startswith("2 entries, 1 of them not sealed yet, seals 1 to 1, no fault; end 1:")
     end = said.split()[-1]
     assert command.main(["export", *where]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [json.loads(line)["entry"]["who"] for line in lines] == ["cli", "cli"]
+    assert [next(kind for kind in ("entry", "seal") if kind in json.loads(line)) for line in lines] == [
+        "entry",
+        "seal",
+        "entry",
+    ]
+    entries = [found["entry"] for line in lines if "entry" in (found := json.loads(line))]
+    assert [entry["who"] for entry in entries] == ["cli", "cli"]
     assert "\x1b" not in "".join(lines)
     assert command.main([*verified, "--known", end]) == 0
     assert command.main([*verified, "--known", "3:00"]) == 1
     Client(redis_url, timeout=5, client_name="test").redis.xdel(keys.AUDIT, json.loads(lines[0])["id"])
     assert command.main(verified) == 1
-    assert "audit_kept" in capsys.readouterr().out
+    assert "seal 1 covers 1 entries" in capsys.readouterr().out
     assert command.main(["verify", "--keys", str(tmp_path), *where]) == 78
     assert command.main(["export", "-c", str(tmp_path), "--redis-url", "redis://127.0.0.1:1/0"]) == 69

@@ -125,12 +125,14 @@ def _loop(role: Role) -> None:
                     frames.send(link, [READY, pool])
                 else:
                     _work(link, message, handler, defer)
+                worker_context.audit.seal_when_due()
                 processes.reap()
                 # A restart replaces this process, so it waits until no child process is left.
                 if not processes.pids and (worn := wear.out(watchdog.count, time.monotonic())):
                     break
         link.send(BYE)
         processes.drain(DRAIN_SECONDS)
+        worker_context.audit.seal()
     finally:
         link.close()
         sender.close()

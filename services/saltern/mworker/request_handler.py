@@ -272,7 +272,7 @@ class RequestHandler:
             raise
         except ControlError as error:
             if cmd in _AUDITED:
-                self._context.record_audit("refused", client, cmd=cmd, why=error.name)
+                self._context.audit.refused(client, cmd, error.name)
             return cmd, "refused", refused(error.name, error.message)
         except StoreUnavailable as error:
             self._log_outage(error, cmd)

@@ -94,7 +94,7 @@ def _decide(
     if verdict.store is not None:
         context.store.minion_keys.store(request.id, pem, verdict.store.value)
         if stored is None or stored[0] != verdict.store.value:
-            context.record_audit("sign-in", request.id, result=verdict.act, key=request.public.fingerprint())
+            context.audit.record("sign-in", request.id, result=verdict.act, key=request.public.fingerprint())
             context.fire(tags.KEY, {"result": True, "act": verdict.act, "id": request.id, "pub": pem})
     return verdict
 

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from masterstore.epochs import Epochs
-from masterstore.errors import StoreCorrupt, StoreError
 from masterstore.store import Store
 from saltern.kit.config.master import MasterOptions
 from saltern.kit.keys.master_keys import MasterKeys
 from saltern.kit.links.event_bus import Prepared
 from saltern.kit.process.metrics import Metrics
 from saltern.kit.process.tracing import Tracing
+from saltern.mworker.audit_log import AuditLog
 from saltern.mworker.pillar_seal import pillar_seal
 from saltern.mworker.quotas import Quotas
 from saltwire.crypticle import Crypticle
@@ -50,6 +50,8 @@ class WorkerContext:
     tracing: Tracing = field(default_factory=lambda: Tracing({}, ""))
     #: What each minion may store and fire.
     quotas: Quotas = field(init=False)
+    #: Who did what.
+    audit: AuditLog = field(init=False)
     #: Size of the request that is being answered, bytes.
     request_bytes: int = 0
     _epochs: Epochs | None = None
@@ -64,22 +66,7 @@ class WorkerContext:
 
     def __post_init__(self) -> None:
         self.quotas = Quotas(self.options, self.metrics.quota_refusals, self.log)
-
-    def record_audit(self, act: str, who: str, **fields: object) -> None:
-        """Append an entry to the audit record, unless the option ``audit`` is off.
-
-        ``act``: the kind of action; ``who``: a client key's name or a minion id. An entry that cannot be written is
-        logged with its fields: the action happened already.
-        """
-        if not self.options.audit:
-            return
-        entry = {"act": act, "who": who, **fields}
-        try:
-            self.store.audit.append(entry, int(time.time() * 1000), kept=self.options.audit_kept)
-        except StoreCorrupt as error:
-            self.log.error("audit: %s", error)
-        except StoreError as error:
-            self.log.error("audit: not recorded: %s: %s", entry, error)
+        self.audit = AuditLog(self.options, self.store.audit, self.log)
 
     def epochs(self) -> Epochs:
         """Return the epochs of session and publication keys, at most two seconds old. Raises StoreUnavailable if they

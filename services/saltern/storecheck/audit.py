@@ -8,18 +8,19 @@ Source: docs/security.md#audit
 from __future__ import annotations
 
 import argparse
+import heapq
 import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from masterstore.audit import ChainEnd
+from masterstore.audit_chain import AuditRecord, SealName, number_of
 from masterstore.errors import StoreError, StoreUnavailable
 from masterstore.record_mac import Records
 from masterstore.store import Store
 from saltern.kit.command.command_line import CommandError, Exit, run_command
 from saltern.kit.command.launcher import INTERRUPTED
-from saltern.kit.config.master import MasterOptions, load_master
+from saltern.kit.config.master import load_master
 from saltern.kit.keys.master_keys import MasterKeys, record_mac
 
 #: Seconds to wait for one answer of Redis.
@@ -43,7 +44,7 @@ def _run(argv: Sequence[str]) -> int:
     try:
         url = flags.redis_url or options.redis_url
         store = Store.open(url, timeout=_PATIENCE, client_name="audit", records=records)
-        return _verify(store, options, flags.known) if flags.verb == "verify" else _export(store)
+        return _verify(store, flags.known) if flags.verb == "verify" else _export(store)
     except StoreUnavailable as error:
         raise CommandError(str(error), Exit.UNAVAILABLE) from error
     except StoreError as error:
@@ -66,8 +67,8 @@ def _parser() -> argparse.ArgumentParser:
         "--known",
         metavar="NUMBER:HASH",
         type=_known,
-        default=ChainEnd(),
-        help="the end that an earlier verify printed: finds a Redis that was set back as a whole",
+        default=SealName(),
+        help="the seal that an earlier verify printed: finds a Redis that was set back as a whole",
     )
     export = verbs.add_parser("export", help="print the entries as lines of JSON, without checking them")
     for verb in (verify, export):
@@ -80,34 +81,43 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _known(text: str) -> ChainEnd:
+def _known(text: str) -> SealName:
     number, _, digest = text.partition(":")
     if not number.isdecimal() or not digest:
         raise argparse.ArgumentTypeError(f"{text!r}: must be NUMBER:HASH, as `saltern audit verify` prints it")
-    return ChainEnd(int(number), digest)
+    return SealName(int(number), digest)
 
 
-def _verify(store: Store, options: MasterOptions, known: ChainEnd) -> int:
-    found = store.audit.verify(kept=options.audit_kept, known=known)
+def _verify(store: Store, known: SealName) -> int:
+    found = store.audit.verify(known=known)
     for fault in found.faults:
         sys.stdout.write(f"{fault}\n")
     if found.faults:
         sys.stdout.write(f"{found.entries} entries, {len(found.faults)} faults\n")
         return Exit.GENERIC
+    last = found.last
     sys.stdout.write(
-        f"{found.entries} entries, {found.first} to {found.last}, no fault; end {found.last}:{found.hash}\n"
+        f"{found.entries} entries, {found.unsealed} of them not sealed yet, seals {found.first} to {last.number}, no fault;"
+        f" end {last.number}:{last.hash}\n"
     )
     return Exit.OK
 
 
 def _export(store: Store) -> int:
-    for entry in store.audit.entries():
-        try:
-            shown = json.loads(entry.text)
-        except (ValueError, RecursionError):
-            shown = {"unreadable": entry.text.decode("utf-8", "replace")}
-        # ASCII: control characters of peers reach no terminal.
-        sys.stdout.write(
-            json.dumps({"id": entry.stream_id, "entry": shown, "mac": entry.mac.decode("ascii", "replace")}) + "\n"
-        )
+    """Print entries and seals in the order of their stream ids: a seal stands behind the entries that it covers."""
+    lines = heapq.merge(
+        ((number_of(record.stream_id), 0, record) for record in store.audit.entries()),
+        ((number_of(record.stream_id), 1, record) for record in store.audit.seals()),
+    )
+    for _, kind, record in lines:
+        sys.stdout.write(_line("seal" if kind else "entry", record) + "\n")
     return Exit.OK
+
+
+def _line(kind: str, record: AuditRecord) -> str:
+    try:
+        shown = json.loads(record.text)
+    except (ValueError, RecursionError):
+        shown = {"unreadable": record.text.decode("utf-8", "replace")}
+    # ASCII: control characters of peers reach no terminal.
+    return json.dumps({"id": record.stream_id, kind: shown, "mac": record.mac.decode("ascii", "replace")})

@@ -32,8 +32,8 @@ RETURN = {"jid": JID, "fun": "test.ping", "return": True, "retcode": 0, "success
 PEER = {"fun": "test.ping", "arg": [], "tgt": "*", "ret": ""}
 
 #: What a second time may leave behind: who was heard of when, that somebody is to read anew, and what is told on the bus, which is
-#: told at least once.
-_TOLD_AGAIN = (store_keys.SEEN, store_keys.STOCK_SIGN_INS, "salt:events")
+#: told at least once. The audit record has each request of an operator.
+_TOLD_AGAIN = (store_keys.SEEN, store_keys.STOCK_SIGN_INS, "salt:events", store_keys.AUDIT)
 _READ_ANEW = (":changed", ":version")
 
 #: Sealed anew each time.

@@ -227,9 +227,13 @@ class MasterOptions(StateOptions, FileserverOptions, WorkerOptions):
         "during an upgrade from release 0.1, whose roles did not sign",
     )
     audit: bool = option(
-        False, "record sign-ins that change a key, publications, runners and wheel functions in Redis, as a hash chain"
+        True, "record sign-ins that change a key, publications, runners and wheel functions in Redis, as a hash chain"
     )
     audit_kept: int = option(100_000, "approximate number of entries of the audit record that Redis keeps")
+    audit_max_bytes: int = option(
+        100 * 1024 * 1024,
+        "approximate bytes of the audit record that Redis keeps, whatever audit_kept says; 0: unlimited",
+    )
     replay_window: int = option(
         300,
         "seconds during which a job is still delivered to minions that missed it, and sent by a publisher "

@@ -109,15 +109,14 @@ def published(
         "user": str(fields.get("user") or context.options.user or client),
     }
     load |= {name: kwargs[name] for name in _PASSED_ON if name in kwargs} | dict(more)
-    published = _record(context, load, target.minions, fields)
+    announced = {name: load[name] for name in ("fun", "arg", "tgt", "tgt_type", "user")}
+    shown = {"arg": shown_arguments(fun, arg)}
+    audited = context.audit.fields("publish", client, **{**announced, **shown}, minions=len(target.minions))
+    published = _record(context, load, target.minions, fields, audited)
     if published.created:
-        announced = {name: load[name] for name in ("fun", "arg", "tgt", "tgt_type", "user")}
-        shown = {"arg": shown_arguments(fun, arg)}
         lists = {"minions": list(target.minions), "missing": list(target.missing)}
         context.fire(tags.job_new(published.jid), {"jid": published.jid, **announced, **shown, **lists})
         context.fire(tags.job_publish(published.jid), {**load, **shown, "jid": published.jid})
-        whole = {"jid": published.jid, "user": load["user"], **announced, **shown, "minions": len(target.minions)}
-        context.record_audit("publish", client, **whole)
         context.log.info("%s for %d minions", fun, len(target.minions), extra={"jid": published.jid, "client": client})
     answer: PublishAnswer = {
         "jid": published.jid,
@@ -145,7 +144,11 @@ def targets(context: WorkerContext, client: str, fields: Mapping[str, object]) -
 
 
 def _record(
-    context: WorkerContext, load: dict[str, object], minions: Sequence[str], fields: Mapping[str, object]
+    context: WorkerContext,
+    load: dict[str, object],
+    minions: Sequence[str],
+    fields: Mapping[str, object],
+    audited: Mapping[str, object] | None,
 ) -> Published:
     wanted = str(fields.get("jid") or "")
     if wanted and not is_jid(wanted):
@@ -176,6 +179,7 @@ def _record(
                 else now_ms + max(options.replay_window, when_back) * 1000,
                 when_back_until_ms=now_ms + when_back * 1000 if when_back else 0,
                 pinned=fields.get("within") is not None,
+                audited=audited,
             )
         except JidTaken as error:
             if wanted:
@@ -280,7 +284,7 @@ def runner(context: WorkerContext, client: str, fields: Mapping[str, object]) ->
     if begun == jid:
         options, key_dir = context.options, context.key_dir
 
-        context.record_audit(
+        context.audit.record(
             "runner", client, user=call.user, fun=call.fun, jid=jid, arg=load_of(call, context.options)["arg"]
         )
 

@@ -51,7 +51,7 @@ def revoke_own(context: WorkerContext, minion_id: str, load: Mapping[str, object
     """
     if not context.options.allow_minion_key_revoke:
         return dict(load)
-    context.record_audit("revoke", minion_id)
+    context.audit.record("revoke", minion_id)
     _change(context, {"accepted": [minion_id]}, None, "delete", {"preserve_minions": load.get("preserve_minion_cache")})
     return True
 

@@ -92,7 +92,7 @@ def runner(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> A
     if control.begin_runner(context, _request_id(minion_id, load), call) != call.jid:
         # The child process that the first message started answers.
         return DeferredReply(None, refused={})
-    context.record_audit("runner", minion_id, fun=fun, jid=call.jid, arg=load_of(call, context.options)["arg"])
+    context.audit.record("runner", minion_id, fun=fun, jid=call.jid, arg=load_of(call, context.options)["arg"])
     work = partial(run_runner, call, context.options, context.key_dir)
     return DeferredReply(work, refused={}, lost=partial(control.end_lost, context, call.jid))
 

@@ -55,7 +55,7 @@ def wheel(context: WorkerContext, client: str, fields: Mapping[str, object]) -> 
     told["fun_args"] = shown_arguments(told["fun"], [*arg, *([dict(kwarg)] if kwarg else [])])
     context.fire(f"{stem}/new", told)
     done: dict[str, object] = {"user": told["user"], "fun": fun, "jid": jid, "arg": told["fun_args"]}
-    context.record_audit("wheel", client, **done)
+    context.audit.record("wheel", client, **done)
     try:
         value = function(context, *arg, **kwarg)
     except ControlError as error:

@@ -1,0 +1,303 @@
+"""Entries and seals of the audit record, and the check of both. Pure.
+
+An entry is JSON with the worker that wrote it (``by``) and the worker's own count (``no``); a code (HMAC, key derived
+from the master's secret) covers it. A seal covers the entries since the seal before: a digest of their stream ids and
+codes, and the hash of the seal before. So a writer of Redis can neither make, change, move nor remove a sealed entry. An
+entry that is not sealed yet has its place in its worker's count.
+
+Source: docs/security.md#audit
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import NamedTuple
+
+from masterstore import keys
+from masterstore.errors import StoreCorrupt
+from masterstore.record_mac import AUDIT_END, AUDIT_ENTRY, AUDIT_SEAL, Records
+
+#: Largest text of an entry in bytes; in a larger one long values are cut to _LONG characters of their Python form.
+MAX_BYTES = 4096
+_LONG = 300
+
+#: A kept encoder: json.dumps would make one for each entry.
+_ENCODE = json.JSONEncoder(default=repr).encode
+
+#: The stream id before all others.
+BEGINNING = "0-0"
+
+#: Milliseconds by which clocks of workers may differ.
+_CLOCKS_MS = 60_000
+
+
+class AuditRecord(NamedTuple):
+    """An entry or a seal as Redis stores it: id in its stream, JSON text, and authentication code."""
+
+    stream_id: str
+    text: bytes
+    mac: bytes
+
+
+class SealName(NamedTuple):
+    """Names one seal: its number (0: no seal yet) and its SHA-256 hash."""
+
+    number: int = 0
+    hash: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Seal:
+    """The content of a seal. The default is the state before the first one."""
+
+    number: int = 0
+    #: Hash of the seal before; "" for the first one.
+    prev: str = ""
+    #: Time, milliseconds since 1970.
+    at: int = 0
+    #: Stream id of the last entry that is sealed, number and bytes of the entries that this seal covers, and their digest.
+    last: str = BEGINNING
+    count: int = 0
+    size: int = 0
+    digest: str = ""
+    #: Number and bytes of all entries that were ever sealed.
+    total: int = 0
+    total_size: int = 0
+    #: Number of the oldest seal that is kept: older ones, and their entries, were removed to keep the record small.
+    first: int = 1
+    #: The worker that sealed, its count at its last entry, and the time of its first entry since its seal before.
+    by: str = ""
+    no: int = 0
+    since: int = 0
+
+    def text(self) -> bytes:
+        """Return the seal as JSON, as Redis stores it."""
+        return json.dumps(asdict(self), separators=(",", ":")).encode()
+
+
+class Verified(NamedTuple):
+    """Result of a check of the audit record: number of entries and of those not sealed yet, first and last seal, hash of
+    the last seal, faults.
+    """
+
+    entries: int
+    unsealed: int
+    first: int
+    last: SealName
+    faults: tuple[str, ...]
+
+
+def entry_text(fields_of_entry: Mapping[str, object], by: str, no: int, at_ms: int, unsure: int = 0) -> bytes:
+    """Return an audit entry as JSON. Long values are cut if the entry is too large.
+
+    ``by`` and ``no``: the worker and its count. ``at_ms``: milliseconds since 1970. ``unsure``: number of entries of this
+    worker directly before, of which Redis did not confirm that it has them.
+    """
+    place = f'"by": "{by}", "no": {no}, "at": {at_ms}' + (f', "unsure": {unsure}}}' if unsure else "}")
+    try:
+        told = _ENCODE(fields_of_entry)
+    except (TypeError, ValueError, RecursionError):
+        # Keys that JSON does not have, or a value that contains itself.
+        told = json.dumps({name: _short(value) for name, value in fields_of_entry.items()})
+    if len(told) + len(place) >= MAX_BYTES:
+        told = json.dumps({name: _short(value) for name, value in fields_of_entry.items()})
+    return f"{told[:-1]}, {place}".encode()
+
+
+def _short(value: object) -> object:
+    if isinstance(value, int | float) or value is None:
+        return value
+    try:
+        shown = value if isinstance(value, str) else repr(value)
+    except RecursionError:
+        shown = f"a {type(value).__name__} that nests too deeply"
+    return shown if len(shown) <= _LONG else f"{shown[:_LONG]}..."
+
+
+def hash_of(text: bytes, mac: bytes) -> str:
+    """Return the SHA-256 of a seal's JSON and its authentication code, as hexadecimal digits."""
+    return hashlib.sha256(text + b"\0" + mac).hexdigest()
+
+
+def digest_of(codes: bytes) -> str:
+    """Return the SHA-256 of entries; ``codes`` is a line ``<stream id> <authentication code>`` for each, oldest first."""
+    return hashlib.sha256(codes).hexdigest()
+
+
+def code_line(entry: AuditRecord) -> bytes:
+    """Return the line that stands for an entry in the digest of its seal."""
+    return b"%s %s\n" % (entry.stream_id.encode(), entry.mac)
+
+
+def read_seal(text: bytes) -> Seal | None:
+    """Return the seal in JSON text from Redis; None if it is malformed."""
+    try:
+        found = json.loads(text)
+        return Seal(**{each.name: type(each.default)(found[each.name]) for each in fields(Seal)})  # type: ignore[misc]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return None
+
+
+def read_place(text: bytes) -> tuple[str, int, int]:
+    """Return (worker, its count, number of unsure entries directly before) of an audit entry; ("", 0, 0) if malformed."""
+    try:
+        found = json.loads(text)
+        return str(found["by"]), int(found["no"]), int(found.get("unsure", 0))
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return "", 0, 0
+
+
+def first_kept(oldest: Sequence[Seal], total: int, size: int, *, kept: int, most_bytes: int) -> Seal | None:
+    """Return the newest of the ``oldest`` seals that is not needed any more; None if all are.
+
+    ``total`` and ``size``: number and bytes of all entries that were ever sealed. ``kept``: number of entries that stay
+    at least. ``most_bytes``: bytes of entries that stay at most; 0: unlimited.
+    """
+    dropped = None
+    for seal in oldest:
+        many = total - seal.total >= kept
+        large = most_bytes and size - (seal.total_size - seal.size) > most_bytes
+        if not (many or large):
+            break
+        dropped = seal
+    return dropped
+
+
+def number_of(stream_id: str) -> tuple[int, int]:
+    """Return a stream id as two numbers, for comparisons; (0, 0) if it is malformed."""
+    ms, _, sequence = stream_id.partition("-")
+    return (int(ms), int(sequence)) if ms.isdecimal() and sequence.isdecimal() else (0, 0)
+
+
+def fault_of(records: Records, kind: str, text: bytes, mac: bytes) -> str:
+    """Return why the authentication code of a record is wrong; "" if it is right."""
+    try:
+        records.check(kind, text, mac, keys.AUDIT)
+    except StoreCorrupt as error:
+        return error.why.partition(". ")[0]
+    return ""
+
+
+class _Counts:
+    """The counts of the workers, as the entries that were read so far have them."""
+
+    def __init__(self) -> None:
+        self.last: dict[str, int] = {}
+
+    def fault(self, text: bytes, *, whole: bool) -> str:
+        """Take an entry; return what its count says is wrong, or "". ``whole``: no older entry was removed by a worker."""
+        by, no, unsure = read_place(text)
+        before = self.last.get(by)
+        self.last[by] = max(no, before or 0)
+        if before is None:
+            return "" if not whole or no <= unsure + 1 else f"entries before the {no}. of worker {by} are missing"
+        if no <= before:
+            return f"entry {no} of worker {by} stands behind its entry {before}: repeated or moved"
+        missing = no - before - 1
+        return f"{missing} entries of worker {by} before its {no}. are missing" if missing > unsure else ""
+
+
+def verify(
+    seals: Iterable[AuditRecord],
+    entries: Iterable[AuditRecord],
+    end: tuple[bytes, bytes],
+    records: Records,
+    *,
+    known: SealName = SealName(),  # noqa: B008 - it never changes
+) -> Verified:
+    """Check that no audit entry was changed, inserted, moved or removed; return a Verified, whose ``faults`` are empty
+    if all is well.
+
+    ``end``: text and code of the recorded end, which is the last seal. ``known``: the seal that an earlier check
+    printed; without it a Redis that was set back to an older state is not noticed.
+    """
+    faults: list[str] = []
+    counts, waiting = _Counts(), _Peeked(entries)
+    first: Seal | None = None
+    before, name, found_known = Seal(), SealName(), not known.number
+    number_of_entries = 0
+    for record in seals:
+        seal = read_seal(record.text)
+        if (fault := fault_of(records, AUDIT_SEAL, record.text, record.mac)) or seal is None:
+            faults.append(f"seal {record.stream_id}: changed or inserted: {fault or 'it is no seal'}")
+            continue
+        if first is None:
+            first = seal
+        elif seal.number != before.number + 1:
+            faults.append(f"seal {seal.number} follows seal {before.number}: removed, or in another order")
+        elif seal.prev != name.hash:
+            faults.append(f"seal {seal.number} does not follow the seal {before.number} that is here")
+        whole = first.number == 1
+        covered = list(waiting.until(seal.last))
+        number_of_entries += len(covered)
+        for entry in covered:
+            faults += _faults_of(entry, records, counts, whole=whole)
+        if len(covered) != seal.count or digest_of(b"".join(map(code_line, covered))) != seal.digest:
+            faults.append(
+                f"seal {seal.number} covers {seal.count} entries up to {seal.last}, here are {len(covered)}: entries were"
+                " removed, changed, inserted or moved"
+            )
+        if counts.last.get(seal.by, 0) < seal.no and (
+            whole or seal.by in counts.last or seal.since > first.at + _CLOCKS_MS
+        ):
+            faults.append(f"seal {seal.number}: entries of worker {seal.by} up to its {seal.no}. are missing")
+        before, name = seal, SealName(seal.number, hash_of(record.text, record.mac))
+        if name.number == known.number:
+            found_known = True
+            if name.hash != known.hash:
+                faults.append(f"seal {name.number} is not the known one")
+    if first is not None and first.number != before.first:
+        faults.append(f"the oldest seal is {first.number}, it must be {before.first}: seals were removed or inserted")
+    faults += _faults_of_end(end, before, name, records)
+    unsealed = list(waiting.rest())
+    for entry in unsealed:
+        faults += _faults_of(entry, records, counts, whole=first is None or first.number == 1)
+    if not found_known and not (first is not None and first.number > known.number):
+        faults.append(f"the known seal {known.number} is not here: the record was set back")
+    start = 0 if first is None else first.number
+    return Verified(number_of_entries + len(unsealed), len(unsealed), start, name, tuple(faults))
+
+
+def _faults_of(entry: AuditRecord, records: Records, counts: _Counts, *, whole: bool) -> list[str]:
+    if fault := fault_of(records, AUDIT_ENTRY, entry.text, entry.mac):
+        return [f"{entry.stream_id}: changed or inserted: {fault}"]
+    return [f"{entry.stream_id}: {fault}"] if (fault := counts.fault(entry.text, whole=whole)) else []
+
+
+def _faults_of_end(end: tuple[bytes, bytes], last: Seal, name: SealName, records: Records) -> list[str]:
+    text, mac = end
+    if not text and not mac:
+        return [f"{keys.AUDIT_END}: removed; the last seal is {name.number}"] if name.number else []
+    if fault := fault_of(records, AUDIT_END, text, mac):
+        return [f"{keys.AUDIT_END}: changed: {fault}"]
+    found = read_seal(text)
+    if found is None or found != last:
+        number = "malformed" if found is None else str(found.number)
+        return [
+            f"the last seal is {name.number}, the recorded end is {number}: seals at the end were removed or inserted"
+        ]
+    return []
+
+
+class _Peeked:
+    """Entries in the order of their stream ids, handed out up to a stream id."""
+
+    def __init__(self, entries: Iterable[AuditRecord]) -> None:
+        self._entries = iter(entries)
+        self._next: AuditRecord | None = next(self._entries, None)
+
+    def until(self, stream_id: str) -> Iterator[AuditRecord]:
+        """Yield the entries up to this stream id that were not handed out yet."""
+        last = number_of(stream_id)
+        while self._next is not None and number_of(self._next.stream_id) <= last:
+            yield self._next
+            self._next = next(self._entries, None)
+
+    def rest(self) -> Iterator[AuditRecord]:
+        """Yield all entries that were not handed out yet."""
+        while self._next is not None:
+            yield self._next
+            self._next = next(self._entries, None)
