@@ -14,7 +14,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from masterstore.audit_chain import AuditRecord, SealName, number_of
+from masterstore.audit_chain import AuditRecord, SealName, number_of, read_seal
 from masterstore.errors import StoreError, StoreUnavailable
 from masterstore.record_mac import Records
 from masterstore.store import Store
@@ -104,14 +104,20 @@ def _verify(store: Store, known: SealName) -> int:
 
 
 def _export(store: Store) -> int:
-    """Print entries and seals in the order of their stream ids: a seal stands behind the entries that it covers."""
+    """Print the entries, and each seal behind the entries that it covers."""
     lines = heapq.merge(
         ((number_of(record.stream_id), 0, record) for record in store.audit.entries()),
-        ((number_of(record.stream_id), 1, record) for record in store.audit.seals()),
+        ((_covered(record), 1, record) for record in store.audit.seals()),
     )
     for _, kind, record in lines:
         sys.stdout.write(_line("seal" if kind else "entry", record) + "\n")
     return Exit.OK
+
+
+def _covered(record: AuditRecord) -> tuple[int, int]:
+    """Return the stream id of the last entry that a seal covers, as two numbers; its own one if it is malformed."""
+    seal = read_seal(record.text)
+    return number_of(record.stream_id if seal is None else seal.last)
 
 
 def _line(kind: str, record: AuditRecord) -> str:
