@@ -26,4 +26,5 @@ def test_every_module_of_salt_utils() -> None:
     there = {
         path.stem if path.is_file() else path.name for path in (ROOT / "libs/statecore/loader/compat/utils").iterdir()
     }
-    assert told == there - {"__init__", "__pycache__"}
+    # thin and vt have only functions that refuse.
+    assert told == there - {"__init__", "__pycache__", "thin", "vt"}

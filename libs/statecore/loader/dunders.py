@@ -58,6 +58,14 @@ class SaltTable(Mapping[str, Function]):
             raise AttributeError(module)
         return _DunderModule(self, module)
 
+    def missing_fun_string(self, name: str) -> str:
+        """Return the sentence that says that there is no function ``name``, with the reason if it is known."""
+        try:
+            self[name]
+        except MissingFunction as missing:
+            return str(missing)
+        return f"'{name}' is not available."
+
     def __contains__(self, name: object) -> bool:
         return name in self._functions
 
@@ -140,6 +148,11 @@ _OF_KIND: Mapping[str, tuple[str, ...]] = {
     "fileserver": (*_COMMON, "__utils__"),
     "executors": (*_COMMON, "__salt__", "__proxy__", "__executors__"),
 }
+
+
+def dunder(name: str, ctx: Context) -> object:
+    """Return the value of one dunder name (``__salt__`` ...) in a Context. Raise KeyError for an unknown name."""
+    return _VALUES[name](ctx)
 
 
 def dunders(kind: str, ctx: Context) -> dict[str, object]:

@@ -12,7 +12,7 @@ import importlib
 import importlib.machinery
 import importlib.util
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from types import ModuleType
 from typing import TYPE_CHECKING, cast
@@ -24,6 +24,9 @@ _COMPAT = "statecore.loader.compat"
 
 #: Packages of Salt whose modules give access to ``__salt__`` and ``__states__`` by name (``salt.modules.cmdmod``).
 _FUNCTION_PACKAGES = ("salt.modules.", "salt.states.")
+
+#: Modules of Salt that an extension has taken over -> the extension's module, which is used if it is installed.
+_MOVED: Mapping[str, str] = {"salt.utils.dockermod": "saltext.dockermod.utils.dockermod"}
 
 
 class SaltFinder:
@@ -92,6 +95,12 @@ def module(name: str) -> ModuleType:
             loaded: ModuleType = importlib.import_module(f"{_COMPAT}.function_modules").module(name)
             setattr(module(package[:-1]), name.removeprefix(package), loaded)
             return loaded
+    for start, moved in _MOVED.items():
+        if name == start or name.startswith(f"{start}."):
+            found = _moved(name, moved + name.removeprefix(start).removesuffix(".__init__"))
+            outer, _, inner = name.removesuffix(".__init__").rpartition(".")
+            setattr(module(outer), inner, found)
+            return found
     ours = _COMPAT + name.removeprefix("salt")
     if importlib.util.find_spec(ours.rpartition(".")[0]) is None or importlib.util.find_spec(ours) is None:
         refused = importlib.import_module(f"{_COMPAT}.refused").REFUSED
@@ -102,6 +111,15 @@ def module(name: str) -> ModuleType:
     # A missing attribute is reported under Salt's module name, which the user's module has imported.
     vars(found).setdefault("__getattr__", partial(_no_attribute, name))
     return found
+
+
+def _moved(name: str, moved: str) -> ModuleType:
+    try:
+        return importlib.import_module(moved)
+    except ModuleNotFoundError as missing:
+        if missing.name is None or not f"{moved}.".startswith(f"{missing.name}."):
+            raise
+        raise ModuleNotFoundError(f"'{name}' is in the extension {moved}, which is not installed", name=name) from None
 
 
 def _no_attribute(module: str, name: str) -> object:

@@ -357,7 +357,7 @@ def test_inner_files_of_a_package_import_salt_too(shelf):
             "import salt.minion",
             "'salt.minion' is not part of the compatibility package for Salt modules: modules run inside",
         ),
-        ("import salt.utils.event", "fire an event with __salt__['event.send']"),
+        ("import salt.utils.schedule", "the minion runs its schedule itself"),
         ("import salt.utils.files\nsalt.utils.files.nothing", "'salt.utils.files.nothing' is not part of"),
         ("from salt.utils.data import nothing", "nothing"),
     ],

@@ -7,6 +7,9 @@ from __future__ import annotations
 from statecore.loader.current_context import context_of
 from statecore.loader.dunders import ModuleOpts
 
+#: Default of the option ``hash_type``.
+DEFAULT_HASH_TYPE = "sha256"
+
 
 def minion_config(path: object = None, *_: object, **__: object) -> dict[str, object]:
     """Return the options of the running minion as a map. ``path`` is ignored."""

@@ -154,6 +154,34 @@ class SaltCloudException(SaltException):
     """Salt's exception: a cloud provider failed."""
 
 
+class SaltCloudSystemExit(SaltCloudException):
+    """Salt's exception: a cloud module ends the command."""
+
+    def __init__(self, message: str, exit_code: int = 1) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
+
+
+class SaltCloudConfigError(SaltCloudException):
+    """Salt's exception: the configuration of a cloud module is wrong."""
+
+
+class SaltCloudNotFound(SaltCloudException):
+    """Salt's exception: a resource of a cloud provider does not exist."""
+
+
+class SaltCloudExecutionTimeout(SaltCloudException):
+    """Salt's exception: a cloud provider did not answer in time."""
+
+
+class SaltCloudExecutionFailure(SaltCloudException):
+    """Salt's exception: a cloud provider reported an error."""
+
+
+class SaltCloudPasswordError(SaltCloudException):
+    """Salt's exception: a password for a new virtual machine is wrong."""
+
+
 class NotImplemented(SaltException):
     """Salt's exception: a function is not implemented."""
 

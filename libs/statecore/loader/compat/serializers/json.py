@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import IO
 
+from statecore.loader.compat.serializers import DeserializationError as DeserializationError
+from statecore.loader.compat.serializers import SerializationError as SerializationError
 from statecore.loader.compat.serializers import reading, writing
 from statecore.loader.compat.utils import json as _json
 

@@ -11,12 +11,14 @@ import os
 import re
 import shutil
 import tempfile
+import time
 import urllib.parse
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any, Literal, SupportsIndex, overload
 
 from statecore.host.content import atomic_file
+from statecore.loader.compat.exceptions import FileLockError
 from statecore.loader.compat.utils import stringutils
 from statecore.model.errors import CommandError
 
@@ -331,3 +333,34 @@ def get_encoding(path: str) -> str:
     except UnicodeDecodeError:
         raise CommandError("Could not detect file encoding") from None
     return "UTF-8"
+
+
+@contextlib.contextmanager
+def wait_lock(
+    path: str, lock_fn: str | None = None, timeout: float = 5, sleep: float = 0.1, time_start: float | None = None
+) -> Iterator[None]:
+    """Hold the lock of a file while the block runs: create ``lock_fn`` (default ``<path>.w``), and delete it afterwards.
+
+    If another process holds the lock, try again each ``sleep`` seconds. Raise FileLockError after ``timeout`` seconds
+    since ``time_start`` (default now), or if the lock file cannot be created.
+    """
+    lock = lock_fn or f"{path}.w"
+    begun = time.time() if time_start is None else time_start
+    while True:
+        try:
+            os.close(os.open(lock, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644))
+            break
+        except FileExistsError:
+            if not os.path.isfile(lock):
+                raise FileLockError(f"lock_fn {lock} exists and is not a file") from None
+        except OSError as error:
+            raise FileLockError(
+                f"Error {error.errno} encountered obtaining file lock {lock}: {error.strerror}"
+            ) from error
+        if time.time() - begun >= timeout:
+            raise FileLockError(f"Timeout of {timeout} seconds exceeded waiting for lock_fn {lock} to be released")
+        time.sleep(sleep)
+    try:
+        yield
+    finally:
+        os.remove(lock)

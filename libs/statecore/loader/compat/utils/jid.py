@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
+from typing import Any
 
 
 def gen_jid(opts: object = None) -> str:
@@ -21,3 +23,29 @@ def jid_to_time(jid: object) -> str:
     """Return the time of a JID as text such as ``2026, Nov 21 12:00:00.000000``; "" if the value is not a JID."""
     text = str(jid)
     return f"{datetime.strptime(text[:20], '%Y%m%d%H%M%S%f'):%Y, %b %d %H:%M:%S.%f}" if is_jid(text) else ""
+
+
+def format_job_instance(job: Mapping[str, Any]) -> dict[str, object]:
+    """Return the load of a job as it is shown: Function, Arguments, Target, Target-type, User, and Metadata if given."""
+    shown: dict[str, object] = {
+        "Function": job.get("fun", "unknown-function"),
+        "Arguments": list(job.get("arg", [])),
+        "Target": job.get("tgt", "unknown-target"),
+        "Target-type": job.get("tgt_type", "list"),
+        "User": job.get("user", "root"),
+    }
+    by_keyword = [each for each in job.get("arg") or () if isinstance(each, Mapping) and each.get("__kwarg__") is True]
+    for place in (job, job.get("kwargs", {}), *by_keyword):
+        if "metadata" in place:
+            return {**shown, "Metadata": place["metadata"]}
+    return shown
+
+
+def format_jid_instance(jid: object, job: Mapping[str, Any]) -> dict[str, object]:
+    """Return the load of a job as it is shown, with its StartTime."""
+    return {**format_job_instance(job), "StartTime": jid_to_time(jid)}
+
+
+def format_jid_instance_ext(jid: object, job: Mapping[str, Any]) -> dict[str, object]:
+    """Return the load of a job as it is shown, with its JID and StartTime."""
+    return {**format_job_instance(job), "JID": jid, "StartTime": jid_to_time(jid)}

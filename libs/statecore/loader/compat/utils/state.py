@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypedDict
 
+from statecore.model.errors import CommandError
+
 
 class StateReturn(TypedDict, total=False):
     """The map that a state function returns: name, result, changes and comment."""
@@ -38,3 +40,39 @@ def merge_subreturn(original_return: StateReturn, sub_return: StateReturn, subke
     if sub_return["changes"]:
         original_return.setdefault("changes", {})[subkey or sub_return["name"]] = sub_return["changes"]
     return original_return
+
+
+def check_result(running: object, recurse: bool = False, highstate: object = None) -> bool:
+    """Return whether no state of a run's return (state ID to result) failed. {} and other values count as failed.
+
+    ``recurse``: the map is a part of a result. ``highstate`` is ignored: a failure stays one if an ``onfail`` requisite
+    handled it.
+    """
+    if not isinstance(running, dict) or not running:
+        return False
+    for name, found in running.items():
+        if not recurse and not isinstance(found, list if name == "__extend__" else dict):
+            return False
+        if isinstance(found, dict):
+            if found.get("result", True) is False:
+                return False
+            if "result" not in found and not check_result(found, recurse=True):
+                return False
+    return True
+
+
+def get_sls_opts(opts: Mapping[str, object], **kwargs: object) -> dict[str, object]:
+    """Return a copy of options for a state run: ``saltenv`` and ``pillarenv`` are those of the keyword arguments.
+
+    Raise CommandError for another saltenv if ``lock_saltenv`` is set.
+    """
+    found = dict(opts)
+    saltenv = kwargs.get("saltenv")
+    if saltenv is not None:
+        if opts.get("lock_saltenv") and saltenv != opts.get("saltenv"):
+            raise CommandError("lock_saltenv is enabled, saltenv cannot be changed")
+        found["saltenv"] = str(saltenv)
+    if "pillarenv" in kwargs or ("saltenv" in kwargs and opts.get("pillarenv_from_saltenv")):
+        pillarenv = kwargs.get("pillarenv", saltenv)
+        found["pillarenv"] = None if pillarenv is None else str(pillarenv)
+    return found

@@ -5,6 +5,7 @@ Dates stay text, ``0644`` is the number 644, and a key that occurs twice in a ma
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Hashable
 from typing import IO, TYPE_CHECKING
 
@@ -16,6 +17,8 @@ from yaml.constructor import ConstructorError
 from yaml.nodes import MappingNode, ScalarNode
 
 __all__ = ["SaltYamlSafeLoader", "YAMLError", "dump", "load", "parser", "safe_dump", "safe_load", "scanner"]
+
+_DUMPERS = "statecore.loader.compat.utils.yamldumper"
 
 # libyaml's classes if it is installed, else PyYAML's pure Python classes.
 if TYPE_CHECKING:
@@ -81,3 +84,10 @@ def safe_dump(data: object, stream: IO[str] | IO[bytes] | None = None, **kwargs:
 
 load = safe_load
 dump = safe_dump
+
+
+def __getattr__(name: str) -> object:
+    """Return a name of ``salt.utils.yamldumper``, whose dumpers Salt has here too."""
+    if name.startswith("__") or not hasattr(module := importlib.import_module(_DUMPERS), name):
+        raise AttributeError(f"'salt.utils.yaml.{name}' is not part of the compatibility package for Salt modules")
+    return getattr(module, name)

@@ -1,0 +1,78 @@
+"""``salt.key`` for users' runners and engines: keys of minions on the master on which the module runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from statecore.loader.current_context import context_of
+from statecore.model.errors import CommandError
+from statecore.model.ports import MasterCall
+
+
+class Key:
+    """The keys of minions."""
+
+    ACC = "minions"
+    PEND = "minions_pre"
+    REJ = "minions_rejected"
+    DEN = "minions_denied"
+
+    def __init__(self, opts: object = None, *args: object, **kwargs: object) -> None:
+        """Accept and ignore Salt's arguments: the running master is asked."""
+
+    def __enter__(self) -> Key:
+        return self
+
+    def __exit__(self, *args: object) -> None:
+        """Do nothing: the object holds no resources."""
+
+    def _wheel(self, fun: str, **given: object) -> Any:
+        master = context_of(f"salt.key.Key.{fun}").master
+        if master is None:
+            raise CommandError("only a master manages keys")
+        done = master.wheel(MasterCall(f"key.{fun}", (), given))
+        if not done["success"]:
+            raise CommandError(f"key.{fun} failed: {done['return']}")
+        return done["return"]
+
+    def list_keys(self) -> dict[str, list[str]]:
+        """Map of a key's state ("minions", "minions_pre", "minions_rejected", "minions_denied") to minion ids."""
+        found: Mapping[str, list[str]] = self._wheel("list_all")
+        return {name: ids for name, ids in found.items() if name.startswith("minions")}
+
+    def all_keys(self) -> dict[str, list[str]]:
+        """Map of a key's state to minion ids, and "local" to the names of the master's own keys."""
+        return dict(self._wheel("list_all"))
+
+    def list_match(self, match: str) -> dict[str, list[str]]:
+        """Map of a key's state to the minion ids that match a glob."""
+        return dict(self._wheel("name_match", match=match))
+
+    name_match = glob_match = list_match
+
+    def accept(self, match: str | None = None, **given: object) -> dict[str, list[str]]:
+        """Accept the keys of minions that match a glob. Return the accepted ones as {"minions": [...]}."""
+        return dict(self._wheel("accept", match=match, **given))
+
+    def reject(self, match: str | None = None, **given: object) -> dict[str, list[str]]:
+        """Reject the keys of minions that match a glob. Return the rejected ones."""
+        return dict(self._wheel("reject", match=match, **given))
+
+    def delete_key(self, match: str | None = None, **given: object) -> dict[str, list[str]]:
+        """Delete the keys of minions that match a glob. Return the remaining keys."""
+        self._wheel("delete", match=match)
+        return self.list_keys()
+
+    def finger(self, match: str, hash_type: str | None = None) -> dict[str, dict[str, str]]:
+        """Map of a key's state to the fingerprints of the keys that match a glob."""
+        return dict(self._wheel("finger", match=match, **({"hash_type": hash_type} if hash_type else {})))
+
+    def key_str(self, match: str) -> dict[str, dict[str, str]]:
+        """Map of a key's state to the public keys that match a glob."""
+        return dict(self._wheel("key_str", match=match))
+
+
+def get_key(opts: object) -> Key:
+    """Return the keys of the master on which the module runs."""
+    return Key(opts)

@@ -1,0 +1,64 @@
+"""``salt.utils.master`` for users' runners: what the master knows of minions."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from statecore.loader.compat.utils.minions import runner
+from statecore.loader.current_context import context_of
+
+
+class MasterPillarUtil:
+    """Grains, pillar and mine data of the minions that a target matches, from the master's cache."""
+
+    def __init__(
+        self, tgt: object = "", tgt_type: str = "glob", saltenv: str | None = None, *args: object, **kwargs: object
+    ) -> None:
+        """``tgt`` and ``tgt_type`` are the target. The other arguments choose in Salt whether minions may be asked; here
+        they never are.
+        """
+        self.tgt = tgt
+        self.tgt_type = tgt_type
+
+    def _asked(self, fun: str) -> dict[str, Any]:
+        found = runner(context_of("salt.utils.master.MasterPillarUtil"), fun, self.tgt, tgt_type=self.tgt_type)
+        return dict(found)
+
+    def get_minion_grains(self) -> dict[str, Any]:
+        """Map of minion id to its grains. Raise CommandError on a minion."""
+        return self._asked("cache.grains")
+
+    def get_minion_pillar(self) -> dict[str, Any]:
+        """Map of minion id to its pillar. Raise CommandError on a minion."""
+        return self._asked("cache.pillar")
+
+    def get_cached_mine_data(self) -> dict[str, Any]:
+        """Map of minion id to its mine data. Raise CommandError on a minion."""
+        return self._asked("cache.mine")
+
+
+def get_running_jobs(opts: object) -> list[dict[str, Any]]:
+    """Return the jobs that run now on minions of this master. Raise CommandError on a minion."""
+    found = runner(context_of("salt.utils.master.get_running_jobs"), "jobs.active")
+    return [{"jid": jid, **job} for jid, job in found.items()]
+
+
+def get_values_of_matching_keys(pattern_dict: Mapping[str, object], user_name: str) -> list[Any]:
+    """Return the joined lists of a map whose keys (globs or regular expressions) match a user's name."""
+    found: list[Any] = []
+    for expression, values in pattern_dict.items():
+        if _matches(user_name, expression):
+            found.extend(values if isinstance(values, list | tuple) else [values])
+    return found
+
+
+def _matches(name: str, expression: str) -> bool:
+    if name == expression or fnmatch.fnmatchcase(name, expression):
+        return True
+    try:
+        return re.fullmatch(expression, name) is not None
+    except re.error:
+        return False

@@ -1,0 +1,1 @@
+"""``salt.utils.pkg`` for users' modules."""

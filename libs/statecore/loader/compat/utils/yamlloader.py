@@ -1,0 +1,21 @@
+"""``salt.utils.yamlloader`` for users' modules: reads YAML; a key that occurs twice is an error."""
+
+from __future__ import annotations
+
+from typing import IO, Any
+
+import yaml
+
+from statecore.loader.compat.utils.yaml import SaltYamlSafeLoader
+
+__all__ = ["SaltYamlSafeLoader", "load", "safe_load"]
+
+
+def load(stream: str | bytes | IO[Any], Loader: Any = SaltYamlSafeLoader) -> Any:
+    """Return the data of a YAML text or file. Raise yaml.YAMLError."""
+    return yaml.load(stream, Loader=Loader)
+
+
+def safe_load(stream: str | bytes | IO[Any], Loader: Any = SaltYamlSafeLoader) -> Any:
+    """Return the data of a YAML text or file. Raise yaml.YAMLError."""
+    return yaml.load(stream, Loader=Loader)
