@@ -126,7 +126,9 @@ class _Gathering:
             )
             self._fault(text, rendered, written)
             return None
-        return ".".join([*levels[: -len(dots)], rest])
+        package = levels[: -len(dots)]
+        # ``.`` alone is the package: d/init.sls from d/b.sls. Salt calls it ``d.``, which no requisite can name.
+        return ".".join([*package, rest] if rest or not package else package)
 
     def _having(self, wanted: str, rendered: RenderedSls, written: str) -> str | None:
 

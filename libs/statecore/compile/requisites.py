@@ -79,7 +79,7 @@ def _loans(draft: Draft, faults: list[SlsFault]) -> Iterator[Extension]:
     for name, body in draft.high.items():
         for state, run in states(body):
             for key, references in arguments(run):
-                if key not in ("use", "use_in") or key in off:
+                if key not in ("use", "use_in") or key in off or isinstance(references, str):
                     continue
                 for target in targets(references, draft.high):
                     if "." in target[0]:

@@ -8,13 +8,19 @@ Source: docs/state-system.md#high-data.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Hashable, Iterator, Mapping
 
 from statecore.compile.draft import REQUISITES, REQUISITES_IN, Draft, states
 from statecore.model.errors import SlsFault
 
+log = logging.getLogger(__name__)
+
 #: Arguments with references that other passes invert or resolve. Their value may be a map instead of a list.
 _BACKWARD = frozenset(REQUISITES_IN) | {"listen_in", "use", "use_in"}
+
+#: Arguments that do nothing if their value is a text, as in Salt.
+_LENT = ("use", "use_in")
 
 #: All arguments whose value is references.
 _REFERRING = REQUISITES | _BACKWARD
@@ -146,6 +152,9 @@ def _of_argument(
     if key == "names":
         yield from _of_names(draft, name, body, state, item[key])
     if key not in _REFERRING:
+        return
+    if key in _LENT and isinstance(item[key], str):
+        log.warning("%s: %r of state '%s' is a text, so it does nothing: write a list", sls, key, name)
         return
     if not isinstance(item[key], list) and not (key in _BACKWARD and isinstance(item[key], Mapping)):
         text = f"The {key} statement in state '{name}' in SLS '{sls}' needs to be formed as a list"

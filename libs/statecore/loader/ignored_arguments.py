@@ -20,7 +20,7 @@ _IGNORING: Mapping[str, str] = {
     "beacon": "absent disabled enabled present",
     "blockdev": "formatted tuned",
     "cloud": "present profile volume_absent volume_attached volume_detached volume_present",
-    "cmd": "call mod_watch run script wait wait_call wait_script",
+    "cmd": "call mod_watch run script wait wait_call wait_script watch",
     "cron": "absent file",
     "debconf": "set set_file",
     "etcd": "directory mod_watch rm set wait_rm wait_set",

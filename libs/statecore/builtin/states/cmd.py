@@ -14,6 +14,9 @@ from statecore.model.context import Context
 from statecore.model.errors import StatecoreError, StateFailure
 from statecore.model.types import Outcome, Plan, Step
 
+#: Public name -> function: ``cmd.watch`` is another name of ``cmd.wait``.
+ALIASES = {"wait": "wait", "watch": "wait"}
+
 
 def run(
     ctx: Context,
@@ -160,7 +163,11 @@ def wait_script(ctx: Context, name: str, **arguments: object) -> Plan:
 
 
 #: Function -> arguments that its ``**arguments`` takes.
-OPTIONS: Mapping[str, frozenset[str]] = {"wait": names_of(run), "wait_script": names_of(script)}
+OPTIONS: Mapping[str, frozenset[str]] = {
+    "wait": names_of(run),
+    "watch": names_of(run),
+    "wait_script": names_of(script),
+}
 
 #: Value of ``changed`` in a stateful command's output -> whether it changed something.
 _ANSWERS: Mapping[str, bool] = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
