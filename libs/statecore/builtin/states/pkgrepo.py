@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError, NotAvailable
 from statecore.model.types import Outcome, Plan, Step
+from statecore.system.hostfiles import apt_sources
 
 #: Salt's note in comments of test mode.
 _LATER = (
@@ -56,6 +57,12 @@ def managed(
         True: remove all other lines from ``file`` (APT)
     key_url, key_text
         APT: URL, or text, of the repository's key
+    keyid, keyserver
+        APT: ID or fingerprint of the key, or a list of these, and the key server (a host, or a URL) that has it
+    ppa, ppa_auth
+        Ubuntu: OWNER/NAME of an archive of Launchpad, in place of ``name``; user:password of a private one
+    consolidate
+        APT: True: if the repository changes, move all sources to /etc/apt/sources.list
     allow_insecure_key
         APT: False: refuse a key over http
     aptkey
@@ -71,8 +78,13 @@ def managed(
         )
     if enabled is not None and disabled is not None:
         return Plan.failed("Only one of enabled/disabled is allowed")
-    if key_url and any(key in options for key in ("keyid", "keyserver")):
-        return Plan.failed('You may not use both "keyid"/"keyserver" and "key_url" argument.')
+    for argument, value in (("key_url", key_url), ("key_text", key_text)):
+        if value and any(key in options for key in ("keyid", "keyserver")):
+            return Plan.failed(f'You may not use both "keyid"/"keyserver" and "{argument}" argument.')
+    strange = sorted(options.keys() - apt_sources.ARGUMENTS) if ctx.grains.get("os_family") == "Debian" else []
+    warnings = [f"'{each}' is not an argument of pkgrepo.managed with APT and is ignored" for each in strange]
+    if warnings and ctx.opts.get("state_unknown_arguments") == "error":
+        return Plan.failed("\n".join(warnings))
     if key_url and key_url.strip().startswith("http:") and not allow_insecure_key:
         return Plan.failed("Cannot have 'key_url' using http with 'allow_insecure_key' set to True")
     known = {"ppa": ppa, "copr": copr, "comments": comments, "key_url": key_url, "key_text": key_text}
@@ -91,7 +103,7 @@ def managed(
     except CommandError as error:
         return Plan.failed(f"Failed to examine repo '{name}': {error}")
     if not changes:
-        return Plan.unchanged(f"Package repo '{name}' already configured")
+        return Plan.unchanged(f"Package repo '{name}' already configured")._replace(warnings=tuple(warnings))
 
     def work() -> Outcome:
         try:
@@ -101,7 +113,8 @@ def managed(
         return Outcome(f"Configured package repo '{name}'", changes)
 
     step = Step(f"configure {name}", work)
-    return Plan.change(f"Package repo '{name}' would be configured. {_LATER}", [step], changes)
+    would = f"Package repo '{name}' would be configured. {_LATER}"
+    return Plan.change(would, [step], changes)._replace(warnings=tuple(warnings))
 
 
 def absent(
@@ -117,15 +130,22 @@ def absent(
     """Remove a package repository. Nothing happens if it is not configured.
 
     For APT, ``name`` is the whole line of the source; the components that the line names are removed.
+
+    ppa, ppa_auth
+        Ubuntu: OWNER/NAME of an archive of Launchpad, in place of ``name``; user:password of a private one
+    keyid, keyid_ppa
+        APT: also remove the key with this ID from the keys that are trusted for all sources; True: the archive's key
     """
-    for argument, value in (("ppa", ppa), ("ppa_auth", ppa_auth), ("copr", copr)):
-        if value:
-            return Plan.failed(f"not supported: {argument}; name the repository as it is written in its file")
-    for argument, key in (("keyid", keyid), ("keyid_ppa", keyid_ppa)):
-        if key:
-            return Plan.failed(f"not supported: {argument}; remove the key's file with file.absent")
+    if copr:
+        return Plan.failed("not supported: copr; name the repository as it is written in its file")
+    if ppa and ctx.grains.get("os") in ("Ubuntu", "Mint"):
+        name = ppa if ppa.startswith("ppa:") else f"ppa:{ppa}"
+    login = {"ppa_auth": ppa_auth, "keyid": keyid} if ppa_auth else {}
+    remove_key = keyid is not None or bool(keyid_ppa)
+    if remove_key and "pkg.del_repo_key" not in ctx.functions:
+        return Plan.failed("Repo key management is not implemented for this platform")
     try:
-        there = ctx.call("pkg.get_repo", name, exact=True)
+        there = ctx.call("pkg.get_repo", name, exact=True, **login)
     except InvocationError as error:
         return Plan.failed(str(error))
     except CommandError as error:
@@ -135,10 +155,16 @@ def absent(
 
     def work() -> Outcome:
         try:
-            ctx.call("pkg.del_repo", name, refresh=refresh)
+            ctx.call("pkg.del_repo", name, refresh=refresh, **login)
         except (CommandError, InvocationError) as error:
             return _failed("", error)
-        return Outcome(f"Removed repo {name}", {"repo": name})
+        if not remove_key:
+            return Outcome(f"Removed repo {name}", {"repo": name})
+        try:
+            removed = ctx.call("pkg.del_repo_key", name, keyid=keyid, keyid_ppa=bool(keyid_ppa))
+        except (CommandError, InvocationError) as error:
+            return Outcome(f"Removed repo {name}, but failed to remove key: {error}", {"repo": name}, ok=False)
+        return Outcome(f"Removed repo {name}, and keyid {removed}", {"repo": name, "keyid": removed})
 
     step = Step(f"remove {name}", work)
     return Plan.change(f"Package repo '{name}' will be removed. {_LATER}", [step])

@@ -12,6 +12,37 @@ from dataclasses import dataclass, field, replace
 
 TYPES = ("deb", "deb-src")
 
+#: Arguments of ``pkg.mod_repo`` with APT, and those of other package managers, which are ignored: one state may have the
+#: arguments of all.
+ARGUMENTS = frozenset(
+    {"comps", "architectures", "dist", "trusted", "file", "disabled", "enabled", "comments", "key_url", "key_text"}
+    | {
+        "clean_file",
+        "aptkey",
+        "keyid",
+        "keyserver",
+        "ppa",
+        "ppa_auth",
+        "consolidate",
+        "saltenv",
+        "refresh",
+        "refresh_db",
+    }
+    | {"exact", "copr", "keyid_ppa"}
+    | {
+        "humanname",
+        "baseurl",
+        "mirrorlist",
+        "metalink",
+        "gpgkey",
+        "gpgcheck",
+        "repo_gpgcheck",
+        "priority",
+        "gpgautoimport",
+    }
+    | {"basedir", "exclude", "includepkgs", "sslverify", "metadata_expire", "type", "failovermethod", "cost"}
+)
+
 _LINE = re.compile(
     r"^(?P<disabled>#+\s*)?(?P<type>deb|deb-src)\s+(?:\[(?P<options>[^\]]*)\]\s*)?(?P<uri>cdrom:\[[^\]]*\]\S*|\S+)\s+(?P<rest>[^#]*)"
     r"(?:#(?P<comment>.*))?$"

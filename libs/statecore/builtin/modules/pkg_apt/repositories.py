@@ -4,7 +4,7 @@ keys.
 
 from __future__ import annotations
 
-from statecore.builtin.modules.pkg_apt import repository_keys, source_files
+from statecore.builtin.modules.pkg_apt import keyservers, repository_keys, source_files
 from statecore.host.content import managed_file
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
@@ -36,7 +36,7 @@ def get_repo(ctx: Context, repo: str, exact: bool = False, **kwargs: object) -> 
 
         salt '*' pkg.get_repo 'deb http://deb.debian.org/debian bookworm main'
     """
-    wanted = source_files.parsed(repo)
+    wanted = source_files.named(ctx, repo, kwargs)
     found = source_files.find(ctx.host, wanted)
     if found is None or (exact and {*found.source.architectures} != {*wanted.architectures}):
         return {}
@@ -81,6 +81,12 @@ def mod_repo(
     key_url, key_text
         the signing key. It is kept in the file that ``signed-by`` names, else among the keys that are trusted for all
         sources
+    keyid, keyserver
+        ID or fingerprint of the signing key, or a list of these, and the server that has it (a host, or a URL)
+    ppa, ppa_auth
+        OWNER/NAME of an archive of Launchpad, on Ubuntu and its kin, in place of the line; user:password of a private one
+    consolidate
+        True: if the source changes, move all sources to /etc/apt/sources.list
     clean_file
         True: remove all other sources from the file
     refresh
@@ -106,6 +112,9 @@ def mod_repo(
         **kwargs,
     }
     plan = source_files.plan(ctx, repo, given)
+    if plan.changes and given.get("consolidate"):
+        source_files.consolidate(ctx.host)
+        plan = source_files.plan(ctx, repo, given)
     if plan.key:
         repository_keys.keep(ctx, plan.key)
     if plan.text is not None:
@@ -123,7 +132,7 @@ def del_repo(ctx: Context, repo: str, refresh: bool = True, **kwargs: object) ->
 
         salt '*' pkg.del_repo 'deb http://deb.debian.org/debian bookworm contrib'
     """
-    gone = source_files.parsed(repo)
+    gone = source_files.named(ctx, repo, kwargs)
     sentences = []
     for file, text in source_files.texts(ctx.host).items():
         stanzas = file.endswith(".sources")
@@ -143,6 +152,40 @@ def del_repo(ctx: Context, repo: str, refresh: bool = True, **kwargs: object) ->
     return "\n".join(sentences)
 
 
+def del_repo_key(
+    ctx: Context,
+    name: str | None = None,
+    aptkey: bool = True,
+    keydir: str | None = None,
+    keyid: object = None,
+    keyid_ppa: bool = False,
+    **kwargs: object,
+) -> str:
+    """Remove the files of a signing key that is trusted for all sources, and return the key's ID. Raise CommandError if no
+    file holds the key.
+
+    keyid
+        the key's ID or fingerprint
+    keyid_ppa, name
+        True: the key of the archive of Launchpad ``name`` (ppa:OWNER/NAME)
+
+    CLI Example:
+
+        salt '*' pkg.del_repo_key keyid=0123ABCD
+    """
+    if keyid_ppa and name and name.startswith("ppa:"):
+        keyid = keyservers.Ppa.of(ctx, name).fingerprint(ctx)
+    elif not keyid:
+        raise InvocationError("keyid or keyid_ppa and PPA name must be passed")
+    (key_id, *_) = keyservers.key_ids(keyid)
+    files = [each for each in repository_keys.files_with(ctx, key_id) if each != repository_keys.OLD]
+    if not files:
+        raise CommandError(f"no file below {repository_keys.TRUSTED} holds the key {key_id}")
+    for each in files:
+        managed_file.remove(ctx.host.path(each))
+    return key_id
+
+
 def add_repo_key(
     ctx: Context,
     path: str | None = None,
@@ -155,19 +198,22 @@ def add_repo_key(
     **kwargs: object,
 ) -> bool:
     """Store a signing key on the host as ``keydir``/``keyfile``. The key is in the file ``path`` (salt://, http:// or
-    of the host) or in ``text``. Return True. Raise CommandError for data that is no key.
+    of the host), in ``text``, or on the server ``keyserver`` under ``keyid``. Return True. Raise CommandError for data that
+    is no key.
 
     keydir
         /etc/apt/keyrings, or with ``aptkey`` /etc/apt/trusted.gpg.d, whose keys are trusted for all sources
     """
-    if keyserver or keyid:
-        raise InvocationError(repository_keys.NO_KEYSERVER)
-    if bool(path) == bool(text):
-        raise InvocationError("one of path and text is needed")
+    if (keyserver is None) != (keyid is None):
+        raise InvocationError("both keyserver and keyid options required.")
+    if [bool(path), bool(text), bool(keyid)].count(True) != 1:
+        raise InvocationError("one of path, text and keyid is needed")
+    ids = keyservers.key_ids(keyid) if keyid else ()
     location = repository_keys.KeyLocation.of(
-        keydir or (repository_keys.TRUSTED if aptkey else repository_keys.KEYRINGS), keyfile
+        keydir or (repository_keys.TRUSTED if aptkey else repository_keys.KEYRINGS),
+        keyfile or (f"{'-'.join(ids)}.gpg" if ids else None),
     )
-    repository_keys.keep(ctx, repository_keys.Key(location, url=path, text=text))
+    repository_keys.keep(ctx, repository_keys.Key(location, path, text, ids, keyserver or ""))
     return True
 
 

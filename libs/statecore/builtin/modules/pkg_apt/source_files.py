@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from statecore.builtin.modules.pkg_apt import repository_keys
+from statecore.builtin.modules.pkg_apt import keyservers, repository_keys
 from statecore.host.content import managed_file
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, HostError, InvocationError
-from statecore.model.nearest import close_matches
 from statecore.model.ports import ManagedHost
 from statecore.system.hostfiles import apt_sources
 from statecore.system.hostfiles.apt_sources import AptSource
@@ -19,60 +18,11 @@ from statecore.system.packages import package_requests
 MAIN = "/etc/apt/sources.list"
 PARTS = "/etc/apt/sources.list.d/"
 
-#: Unsupported argument -> the reason, or what to use instead.
-_REFUSED: Mapping[str, str] = {
-    "ppa": "name the line: deb https://ppa.launchpadcontent.net/OWNER/NAME/ubuntu SUITE main, and its key with key_url",
-    "ppa_auth": "write name and password into the line's URI",
-    "copr": "it means Fedora",
-    "keyid": repository_keys.NO_KEYSERVER.partition("; ")[2],
-    "keyserver": repository_keys.NO_KEYSERVER.partition("; ")[2],
-    "keyid_ppa": "remove the key's file with file.absent",
-    "consolidate": "it would write all sources anew",
-}
+#: Unsupported argument -> the reason.
+_REFUSED: Mapping[str, str] = {"copr": "it means Fedora"}
 
-_TAKEN = frozenset(
-    [
-        "comps",
-        "architectures",
-        "dist",
-        "trusted",
-        "file",
-        "disabled",
-        "enabled",
-        "comments",
-        "key_url",
-        "key_text",
-        "clean_file",
-        "aptkey",
-    ]
-)
-
-#: Arguments of other package managers are ignored: one state may have the arguments of all.
-_OTHERS = frozenset(
-    [
-        "humanname",
-        "baseurl",
-        "mirrorlist",
-        "metalink",
-        "gpgkey",
-        "gpgcheck",
-        "repo_gpgcheck",
-        "priority",
-        "gpgautoimport",
-        "basedir",
-        "exclude",
-        "includepkgs",
-        "sslverify",
-        "metadata_expire",
-        "type",
-        "failovermethod",
-        "cost",
-        "saltenv",
-        "refresh",
-        "refresh_db",
-        "exact",
-    ]
-)
+#: Arguments that name a key on a key server.
+_KEYS = ("keyid", "keyserver")
 
 _TRUE = ("yes", "true", "with", "on", "enable", "1")
 
@@ -145,14 +95,19 @@ def find(host: ManagedHost, wanted: AptSource) -> SourceFileEntry | None:
 
 def parsed(line: str) -> AptSource:
     """Return the APT source that a line describes. Raise InvocationError for an invalid line."""
-    if line.startswith("ppa:"):
-        raise InvocationError(f"not supported: {line}; {_REFUSED['ppa']}")
     source = apt_sources.parse_line(line)
     if source is None:
         raise InvocationError(
             f"Name {line} is not valid. This must be the complete repo entry as seen in the sources file"
         )
     return replace(source, written="")
+
+
+def named(ctx: Context, repo: str, given: Mapping[str, Any]) -> AptSource:
+    """Return the APT source that a line, or ``ppa:OWNER/NAME``, describes. Raise InvocationError for another text."""
+    if not repo.startswith("ppa:"):
+        return parsed(repo)
+    return parsed(ppa_line(ctx, keyservers.Ppa.of(ctx, repo), given))
 
 
 def described(entry: SourceFileEntry) -> dict[str, object]:
@@ -169,20 +124,23 @@ def plan(ctx: Context, repo: str, given: Mapping[str, Any]) -> SourceFilePlan:
     for name, why in _REFUSED.items():
         if given.get(name) not in (None, False):
             raise InvocationError(f"not supported: {name}; {why}")
-    for name in given.keys() - _TAKEN - _OTHERS - _REFUSED.keys():
-        near = close_matches(name, _TAKEN, n=1, cutoff=0.6)
-        raise InvocationError(
-            f"'{name}' is no argument of a repository of APT{f': did you mean {near[0]}?' if near else ''}"
-        )
-    if given.get("key_url") and given.get("key_text"):
-        raise InvocationError('You may not use both "key_url" and "key_text" argument.')
-    named = parsed(repo)
-    wanted = _wanted(named, given)
-    found = find(ctx.host, named)
-    file = found.file if found else str(given.get("file") or MAIN)
+    for first, second in (
+        ("key_url", "key_text"),
+        *((f"key_{kind}", key) for kind in ("url", "text") for key in _KEYS),
+    ):
+        if given.get(first) and given.get(second):
+            other = '"keyid"/"keyserver"' if second in _KEYS else f'"{first}"'
+            own = f'"{first}"' if second in _KEYS else f'"{second}"'
+            raise InvocationError(f"You may not use both {other} and {own} argument.")
+    archive = str(given.get("ppa") or (repo if repo.startswith("ppa:") else ""))
+    ppa = keyservers.Ppa.of(ctx, archive) if archive else None
+    current = parsed(ppa_line(ctx, ppa, given) if ppa else repo)
+    wanted = _wanted(current, given)
+    found = find(ctx.host, current)
+    file = found.file if found else str(given.get("file") or (ppa.file(current.dist) if ppa else MAIN))
     if not file.startswith("/") or not file.endswith((".list", ".sources")):
         raise InvocationError(f"file must be a path below /etc/apt that ends with .list or .sources, not {file}")
-    key = repository_keys.of(wanted, given.get("key_url"), given.get("key_text"))
+    key = repository_keys.of(wanted, given, ppa)
     if found is None and not given.get("aptkey", True) and not (wanted.signed_by or wanted.trusted):
         raise InvocationError("missing 'signedby' or 'trusted' option when apt-key is missing")
     comments = package_requests.texts(given.get("comments")) if isinstance(given.get("comments"), list) else None
@@ -196,6 +154,39 @@ def plan(ctx: Context, repo: str, given: Mapping[str, Any]) -> SourceFilePlan:
     elif not changes:
         key = None
     return SourceFilePlan(wanted, file, text, key, changes)
+
+
+def ppa_line(ctx: Context, ppa: keyservers.Ppa, given: Mapping[str, Any]) -> str:
+    """Return the source line of an archive of Launchpad: of an existing source under any of its addresses, else a new one.
+
+    Raises InvocationError for a private archive without ``keyid``.
+    """
+    release = given.get("dist") or ctx.grains.get("oscodename")
+    if login := given.get("ppa_auth"):
+        if not given.get("keyid"):
+            raise InvocationError(f"Private PPAs require a keyid to be specified: {ppa.owner}/{ppa.name}")
+        return f"deb {ppa.private_address(str(login))} {release} main"
+    lines = [f"deb {address} {release} main" for address in ppa.addresses()]
+    return next((line for line in lines if find(ctx.host, parsed(line))), lines[0])
+
+
+def consolidate(host: ManagedHost) -> None:
+    """Move all APT sources to /etc/apt/sources.list, one line for each type, address and suite, and remove the other files.
+
+    Comments are lost. Raises HostError.
+    """
+    joined: dict[tuple[object, ...], AptSource] = {}
+    read = texts(host)
+    for entry in entries(host):
+        source = entry.source
+        place = (source.architectures, source.disabled, source.type, source.uri, source.dist)
+        known = joined.get(place)
+        comps = dict.fromkeys((*(known.comps if known else ()), *source.comps))
+        joined[place] = replace(known or source, comps=tuple(comps), written="", comment="")
+    write(host, MAIN, "".join(f"{source.line}\n" for source in joined.values()))
+    for file in read:
+        if file.startswith(PARTS):
+            managed_file.remove(host.path(file))
 
 
 def write(host: ManagedHost, file: str, text: str) -> None:
