@@ -129,6 +129,8 @@ class SignInRequest:
     autosign_grains: Mapping[str, object]
     #: The minion's public key; None if it cannot be read.
     public: PublicKey | None
+    #: Why the public key cannot be read.
+    unreadable: str = ""
 
 
 def parse_sign_in(load: Mapping[str, object], *, version: int) -> SignInRequest:
@@ -154,10 +156,10 @@ def parse_sign_in(load: Mapping[str, object], *, version: int) -> SignInRequest:
     if not is_minion_id(minion) or not isinstance(pub, str):
         raise PeerFault("a sign-in without a valid id and a key", packb("bad load"))
     try:
-        public = PublicKey.from_pem(pub)
-    except PeerFault:
+        public, unreadable = PublicKey.from_pem(pub), ""
+    except PeerFault as error:
         # The refusal is signed.
-        public = None
+        public, unreadable = None, str(error)
     return SignInRequest(
         id=str(minion),
         pub="" if public is None else public.pem,
@@ -168,6 +170,7 @@ def parse_sign_in(load: Mapping[str, object], *, version: int) -> SignInRequest:
         version=version,
         autosign_grains=grains if isinstance(grains, dict) else {},
         public=public,
+        unreadable=unreadable,
     )
 
 

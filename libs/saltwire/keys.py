@@ -29,13 +29,14 @@ from saltwire.errors import OwnFault, PeerFault, SignatureError
 KEY_BYTES = 56
 
 #: RSA keys of other sizes are refused: smaller keys are weak, larger ones make each sign-in expensive for the master.
-_MIN_BITS, _MAX_BITS = 1024, 16384
+MIN_BITS, MAX_BITS = 2048, 16384
 
 #: Longest text of a public key that is read, bytes; the largest key has 2,800. A parser of PEM skips text around the key.
 _MAX_PEM = 16 * 1024
 
-#: Largest public exponent, bits. The peer chooses it, and each check of its signatures costs time in proportion to it.
-_MAX_EXPONENT_BITS = 64
+#: Smallest and largest public exponent. The peer chooses it: each check of its signatures costs time in proportion to its bits,
+#: and what is encrypted with the exponent 1 can be read by anybody.
+_MIN_EXPONENT, _MAX_EXPONENT = 3, 2**32
 
 
 def _oaep(algorithm: hashes.HashAlgorithm) -> padding.OAEP:
@@ -77,7 +78,7 @@ class PublicKey:
     def from_pem(cls, pem: str | bytes) -> PublicKey:
         """Parse a PEM; the old header ``RSA PUBLIC KEY`` is accepted too.
 
-        Raises PeerFault unless it is an RSA key of 1024 to 16384 bits with an exponent of at most 64 bits, in at most
+        Raises PeerFault unless it is an RSA key of 2048 to 16384 bits with an odd exponent from 3 to 2^32, in at most
         16 kB.
         """
         if len(pem) > _MAX_PEM:
@@ -87,12 +88,15 @@ class PublicKey:
             key = load_pem_public_key(data.replace(b"RSA PUBLIC KEY", b"PUBLIC KEY"))
         except (ValueError, TypeError, UnsupportedAlgorithm, UnicodeError) as error:
             raise PeerFault(f"not a public key in PEM: {error}") from error
-        if not isinstance(key, rsa.RSAPublicKey) or not _MIN_BITS <= key.key_size <= _MAX_BITS:
-            raise PeerFault(f"only RSA keys of {_MIN_BITS} to {_MAX_BITS} bits are understood")
-        read = cls(key)
-        if read._e.bit_length() > _MAX_EXPONENT_BITS:
-            raise PeerFault(f"only RSA keys with an exponent of at most {_MAX_EXPONENT_BITS} bits are understood")
-        return read
+        if not isinstance(key, rsa.RSAPublicKey):
+            raise PeerFault("a public key that is no RSA key")
+        if not MIN_BITS <= key.key_size <= MAX_BITS:
+            raise PeerFault(f"an RSA key of {key.key_size} bits; {MIN_BITS} to {MAX_BITS} are allowed")
+        exponent = key.public_numbers().e
+        if not _MIN_EXPONENT <= exponent <= _MAX_EXPONENT or not exponent % 2:
+            said = str(exponent) if exponent <= _MAX_EXPONENT else f"of {exponent.bit_length()} bits"
+            raise PeerFault(f"an RSA key with the exponent {said}; odd ones from {_MIN_EXPONENT} to 2^32 are allowed")
+        return cls(key)
 
     def verify(self, data: bytes, signature: bytes, algo: str) -> None:
         """Raise SignatureError unless ``signature`` is the key owner's signature of ``data``, OwnFault for an unknown

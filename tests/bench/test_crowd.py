@@ -126,7 +126,7 @@ class Master(threading.Thread):
 
 @pytest.fixture(scope="module")
 def master_keys() -> tuple[PrivateKey, PrivateKey]:
-    return PrivateKey.generate(1024), PrivateKey.generate(1024)
+    return PrivateKey.generate(2048), PrivateKey.generate(2048)
 
 
 def read(payload: bytes) -> SignInRequest:

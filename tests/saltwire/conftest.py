@@ -24,5 +24,5 @@ def other_key() -> PrivateKey:
 
 @pytest.fixture(scope="session")
 def small_key() -> PrivateKey:
-    """The smallest key that is understood: it cannot hold a key string under OAEP-SHA224."""
+    """A key that no peer may have: it cannot hold a key string under OAEP-SHA224."""
     return PrivateKey.generate(1024)

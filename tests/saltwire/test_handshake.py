@@ -230,8 +230,8 @@ def test_a_welcome_for_what_is_no_key_is_the_peers_fault(
     for pub in ("", "no key", minion_key.to_pem().decode()):
         with pytest.raises(PeerFault):
             welcomed(parse_sign_in(load | {"pub": pub}, version=3), master_key=master_key, **values)
-    with pytest.raises(PeerFault, match="too small"):
-        welcome(SignIn("a", small_key, None, enc_algo="OAEP-SHA224"), master_key)
+    with pytest.raises(PeerFault):
+        welcome(SignIn("a", small_key, None), master_key)
 
 
 # ------------------------------------------------------------------------------------------------------------- there and back

@@ -109,20 +109,6 @@ def test_any_bytes_in_a_pem_are_the_peers_fault(body: bytes) -> None:
             PublicKey.from_pem(pem)
 
 
-def test_an_exponent_that_would_take_minutes_is_refused(minion_key: PrivateKey) -> None:
-    # The exponent is the peer's to choose, and every request's token is raised to it.
-    numbers = rsa.RSAPublicNumbers(2**2000 + 1, int_modulus(minion_key))
-    pem = numbers.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
-    with pytest.raises(PeerFault, match="exponent"):
-        PublicKey.from_pem(pem)
-
-
-def int_modulus(key: PrivateKey) -> int:
-    public = serialization.load_pem_public_key(key.public.pem.encode())
-    assert isinstance(public, rsa.RSAPublicKey)
-    return public.public_numbers().n
-
-
 BAD_PRIVATE = {
     "empty": b"",
     "no PEM": b"hello",
@@ -215,6 +201,12 @@ def test_x931_wraps_every_length(minion_key: PrivateKey, length: int) -> None:
     assert len(signature) == 256
     assert signature == minion_key.x931_sign(message)
     assert minion_key.public.x931_recover(signature) == message
+
+
+def int_modulus(key: PrivateKey) -> int:
+    public = serialization.load_pem_public_key(key.public.pem.encode())
+    assert isinstance(public, rsa.RSAPublicKey)
+    return public.public_numbers().n
 
 
 def test_x931_blocks_are_those_of_the_protocol(minion_key: PrivateKey) -> None:

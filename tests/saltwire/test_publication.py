@@ -216,7 +216,7 @@ def test_any_publication_is_a_job_or_dropped_or_refused(noise: bytes, changes: d
             assert job is None or {"tgt", "jid", "fun", "arg"} <= set(job)
 
 
-PUBLIC = PrivateKey.generate(1024).public
+PUBLIC = PrivateKey.generate(2048).public
 
 _SALT = """
 import base64, json, sys, salt.crypt, salt.payload

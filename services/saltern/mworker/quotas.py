@@ -10,22 +10,18 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import OrderedDict
 from collections.abc import Callable
 from enum import Enum
 
 from saltern.kit.config.master import MasterOptions
 from saltern.kit.process.exposition import Counter
-from saltern.kit.process.rate_limit import Rate, RateLimiter
+from saltern.kit.process.rate_limit import RareLog, Rate, RateLimiter
 
 #: Seconds of its rate of events that a minion may use at once: a highstate of 5,000 states fires one for each state.
 EVENT_BURST = 60.0
 
 #: Seconds between two log lines about the same minion and limit.
 LOG_SECONDS = 600.0
-
-#: Most pairs of minion and limit whose last log line is remembered.
-_MOST_LOGGED = 1000
 
 
 class Quota(Enum):
@@ -64,7 +60,7 @@ class Quotas:
             Rate(options.minion_events_per_second, EVENT_BURST),
             Rate(options.minion_event_bytes_per_second, EVENT_BURST),
         )
-        self._logged: OrderedDict[tuple[str, Quota], float] = OrderedDict()
+        self._logged = RareLog(LOG_SECONDS)
 
     def may_fire(self, minion: str, size: float = 0.0) -> bool:
         """Return whether a minion may cause one more event; ``size``: bytes of the request that are this event's."""
@@ -76,12 +72,5 @@ class Quotas:
     def refused(self, quota: Quota, minion: str, why: str) -> None:
         """Count a refusal, and log ``why`` unless a refusal of this minion by this limit was logged lately."""
         self._refusals.labels(quota.value).inc()
-        now, key = self._clock(), (minion, quota)
-        last = self._logged.get(key)
-        if last is not None and now - last < LOG_SECONDS:
-            return
-        self._logged[key] = now
-        self._logged.move_to_end(key)
-        if len(self._logged) > _MOST_LOGGED:
-            self._logged.popitem(last=False)
-        self._log.warning("%s (limit: %s of the master)", why, QUOTA_OPTIONS[quota], extra={"minion": minion})
+        if self._logged.due((minion, quota), self._clock()):
+            self._log.warning("%s (limit: %s of the master)", why, QUOTA_OPTIONS[quota], extra={"minion": minion})

@@ -77,6 +77,7 @@ def _decide(
     """Decide about a sign-in, store the key in its new state and fire the key event; return the Verdict (state, reply, act)."""
     pem = request.pub
     if request.public is None:
+        context.log.info("the key of a sign-in is refused: %s", request.unreadable, extra={"minion": request.id})
         return handshake.UNREADABLE_KEY
     verdict = handshake.decide(
         handshake.KeyState(stored[0]) if stored else handshake.KeyState.NONE,

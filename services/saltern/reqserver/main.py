@@ -29,6 +29,7 @@ from saltern.kit.links.worker_link import (
     WORK,
     WRONG_POOL,
 )
+from saltern.kit.process.rate_limit import RareLog
 from saltern.kit.process.service import DRAIN_SECONDS, Role, run_role
 from saltern.reqserver import clear_header
 from saltern.reqserver.dispatch import Answer, Assign, Dispatcher, GiveUp, Instruction, Refuse
@@ -58,6 +59,9 @@ _MEASURE_SECONDS = 0.2
 
 #: Seconds between two warnings about refused requests or missing workers.
 _WARNING_SECONDS = 10.0
+
+#: Seconds between two warnings about the rate of one address.
+_LIMITS_SECONDS = 600.0
 
 #: Seconds for which a worker's report is valid that it cannot start; workers repeat it every few seconds.
 _FAULT_SECONDS = 6.0
@@ -94,8 +98,14 @@ class Server:
             pool: role.metrics.request_wait_seconds.labels(pool) for pool in self._dispatcher.pools.names
         }
         self._minions = MinionPort(
-            options.interface, options.ret_port, max_bytes=options.max_request_bytes, max_held=options.max_waiting_bytes
+            options.interface,
+            options.ret_port,
+            max_bytes=options.max_request_bytes,
+            max_held=options.max_waiting_bytes,
+            connections_per_second=options.address_connections_per_second,
+            requests_per_second=options.address_requests_per_second,
         )
+        self._limits_logged = RareLog(_LIMITS_SECONDS)
         self._control = _router(context, _MAX_CONTROL_BYTES)
         self._workers = _router(context, -1)
         # A worker that reconnects replaces its old connection. Operators' connections have no fixed identity, so that none may
@@ -296,6 +306,17 @@ class Server:
         if self._minions.closed:
             metrics.dropped.labels("ret_port").inc(self._minions.closed)
             self._minions.closed = 0
+        for (limit, address), count in self._minions.limited.items():
+            metrics.addresses_limited.labels(limit).inc(count)
+            if self._limits_logged.due((limit, address), now):
+                self._role.log.warning(
+                    "%s has more %s a second than address_%s_per_second allows: %s",
+                    address,
+                    limit,
+                    limit,
+                    "new ones are closed" if limit == "connections" else "they wait",
+                )
+        self._minions.limited.clear()
         for reason, count in dispatcher.refused.items():
             metrics.requests_refused.labels(reason).inc(count)
         dispatcher.refused.clear()

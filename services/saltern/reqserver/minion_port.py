@@ -1,7 +1,9 @@
 """Port 4506: connections of minions, on plain sockets. One thread, no queue: a request is handed on as soon as it is complete.
 
 What strangers can occupy is bounded: connections (the one that was silent longest makes room), bytes of requests that are
-not complete (the oldest makes room), answers that are not read (the connection is not read either).
+not complete (the oldest makes room), answers that are not read (the connection is not read either). Of one address, new
+connections above a rate are closed at once, and above a rate of requests its connections are not read until it is within
+the rate again: its requests wait in its own machine.
 
 Source: docs/protocol.md#request-framing
 """
@@ -10,17 +12,20 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import ipaddress
 import itertools
 import resource
 import select
 import socket
+import struct
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from saltern.kit.config.reading import ConfigError
+from saltern.kit.process.rate_limit import Rate, RateLimiter
 from saltwire.zmtp import RequestConnection, ZmtpFault, reply_header
 
 #: Bytes that are read at once from one connection.
@@ -44,6 +49,21 @@ _SPARE = 64
 #: Connections that the kernel keeps until they are accepted. Source: docs/protocol.md#request-framing
 _BACKLOG = 1000
 
+#: Seconds of its rates that an address may use at once: a fleet behind one address may connect anew.
+ADDRESS_BURST = 30.0
+
+#: Seconds after which a connection that is not read is looked at again.
+_PAUSE = 1.0
+
+#: Network prefix that counts as one address: a host has 2^64 addresses of IPv6.
+_PREFIX = 64
+
+#: Addresses over a rate that are remembered until they are reported.
+_MOST_LIMITED = 100
+
+#: A connection is closed by a reset: nothing of it stays in this machine.
+_RESET = struct.pack("ii", 1, 0)
+
 #: TCP keepalive: a machine that vanished is noticed after about two minutes.
 _KEEPALIVE = (
     (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
@@ -66,6 +86,10 @@ class _Peer:
     events: int = select.EPOLLIN
     #: Bytes of an incomplete request as of the last read.
     held: int = 0
+    #: What the rates count it by.
+    network: str = ""
+    #: Whether it is not read because its address is over its rate.
+    paused: bool = False
 
 
 class Arrived(NamedTuple):
@@ -82,10 +106,27 @@ class Arrived(NamedTuple):
 class MinionPort:
     """The listening socket of port 4506 and all connections of minions."""
 
-    def __init__(self, host: str, port: int, *, max_bytes: int, max_held: int, most: int = 0) -> None:
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        *,
+        max_bytes: int,
+        max_held: int,
+        most: int = 0,
+        connections_per_second: float = 0,
+        requests_per_second: float = 0,
+    ) -> None:
         """Listen on port 4506. ``max_bytes``: largest request; ``max_held``: bytes of all incomplete requests; ``most``: number of
-        connections, 0 for as many as the process may have. Raises ConfigError.
+        connections, 0 for as many as the process may have; ``connections_per_second`` and ``requests_per_second``: rates of one
+        address over more than ADDRESS_BURST seconds, 0: unlimited. Raises ConfigError.
         """
+        self._connections = RateLimiter(Rate(connections_per_second, ADDRESS_BURST))
+        self._requests = RateLimiter(Rate(requests_per_second, ADDRESS_BURST))
+        #: Connections that are not read, and when they are again; the time rises.
+        self._paused: OrderedDict[_Peer, float] = OrderedDict()
+        #: Map of (limit, address) to the number of connections that were refused or not read since this was emptied.
+        self.limited: Counter[tuple[str, str]] = Counter()
         self._max_bytes, self._max_held = max_bytes, max(max_held, 2 * max_bytes)
         self._most = most or max(16, _descriptors() - _SPARE)
         try:
@@ -132,6 +173,9 @@ class MinionPort:
             if events & select.EPOLLOUT:
                 self._flush(peer)
             if events & ~select.EPOLLOUT and peer.route in self._by_route:
+                if self._requests.wait(peer.network, now) > 0:
+                    self._pause(peer, events, now)
+                    continue
                 yield from self._read(peer, now)
 
     def send(self, route: bytes, payload: bytes) -> None:
@@ -158,9 +202,13 @@ class MinionPort:
             self._flush(peer)
 
     def tick(self, now: float) -> None:
-        """Close connections whose handshake takes too long."""
+        """Close connections whose handshake takes too long, and read those again whose address is within its rate."""
         while self._shaking and (peer := next(iter(self._shaking))).deadline < now:
             self._close(peer)
+        while self._paused and next(iter(self._paused.values())) <= now:
+            peer, _ = self._paused.popitem(last=False)
+            peer.paused = False
+            self._watch(peer)
 
     def close(self, linger: float = 0.0) -> None:
         """Close all connections; replies get ``linger`` seconds to leave."""
@@ -183,6 +231,13 @@ class MinionPort:
                     self._evict()
                     continue
                 return
+            network = network_of(address[0])
+            if not self._connections.admit(network, now, 1.0):
+                self._limit("connections", network)
+                with contextlib.suppress(OSError):
+                    accepted.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+                accepted.close()
+                continue
             if len(self._peers) >= self._most:
                 self._evict()
             accepted.setblocking(False)
@@ -190,7 +245,8 @@ class MinionPort:
                 for level, name, value in _KEEPALIVE:
                     accepted.setsockopt(level, name, value)
             route = b"%d" % next(self._routes)
-            peer = _Peer(accepted, address[0], route, RequestConnection(self._max_bytes), now + _HANDSHAKE)
+            protocol = RequestConnection(self._max_bytes)
+            peer = _Peer(accepted, address[0], route, protocol, now + _HANDSHAKE, network=network)
             self._peers[accepted.fileno()] = self._by_route[route] = peer
             self._shaking[peer] = None
             self._epoll.register(accepted, select.EPOLLIN)
@@ -211,13 +267,18 @@ class MinionPort:
             self._close(peer)
             return
         self._peers.move_to_end(peer.socket.fileno())
+        count = 0
         try:
             for payload in peer.protocol.feed(data):
+                count += 1
                 yield Arrived(peer.route, payload, peer.address)
         except ZmtpFault:
+            self._requests.charge(peer.network, now, count + 1.0)
             self.closed += 1
             self._close(peer)
             return
+        if count:
+            self._requests.charge(peer.network, now, count)
         if peer.route not in self._by_route:
             # The caller's reply found the connection broken.
             return
@@ -249,11 +310,33 @@ class MinionPort:
         except OSError:
             self._close(peer)
             return
-        reading = 0 if len(outgoing) > _UNREAD else select.EPOLLIN
+        self._watch(peer)
+
+    def _watch(self, peer: _Peer) -> None:
+        """Tell the poller what of a connection to report."""
+        outgoing = peer.protocol.outgoing
+        reading = 0 if peer.paused or len(outgoing) > _UNREAD else select.EPOLLIN
         events = reading | (select.EPOLLOUT if outgoing else 0)
         if events != peer.events:
             peer.events = events
             self._epoll.modify(peer.socket, events)
+
+    def _pause(self, peer: _Peer, events: int, now: float) -> None:
+        """Do not read a connection for _PAUSE seconds, because its address is over its rate of requests."""
+        if events & (select.EPOLLHUP | select.EPOLLERR):
+            # The poller would report a broken connection for ever.
+            self._close(peer)
+            return
+        self._limit("requests", peer.network)
+        self._paused[peer] = now + _PAUSE
+        peer.paused = True
+        self._watch(peer)
+
+    def _limit(self, limit: str, network: str) -> None:
+        key = (limit, network)
+        self.limited[
+            key if key in self.limited or len(self.limited) < _MOST_LIMITED else (limit, "further addresses")
+        ] += 1
 
     def _close(self, peer: _Peer) -> None:
         if self._by_route.pop(peer.route, None) is None:
@@ -261,11 +344,23 @@ class MinionPort:
         self._peers.pop(peer.socket.fileno(), None)
         self._shaking.pop(peer, None)
         self._holding.pop(peer, None)
+        self._paused.pop(peer, None)
         self._held -= peer.held
         peer.held = 0
         with contextlib.suppress(OSError):
             self._epoll.unregister(peer.socket)
         peer.socket.close()
+
+
+def network_of(address: str) -> str:
+    """Return what the rates count a peer by: its address, or its network of 64 bits with IPv6."""
+    if ":" not in address:
+        return address
+    try:
+        six = ipaddress.IPv6Address(address.partition("%")[0])
+    except ValueError:
+        return address
+    return str(six.ipv4_mapped or ipaddress.IPv6Network((six, _PREFIX), strict=False))
 
 
 def _descriptors() -> int:

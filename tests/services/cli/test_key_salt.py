@@ -47,7 +47,7 @@ HELD = {
 
 @pytest.fixture(scope="session")
 def pems() -> list[str]:
-    return [PrivateKey.generate(1024 if number else 2048).public.pem for number in range(5)]
+    return [PrivateKey.generate(2048).public.pem for _ in range(5)]
 
 
 @dataclass

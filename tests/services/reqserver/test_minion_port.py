@@ -12,7 +12,7 @@ import pytest
 import zmq
 
 from saltern.kit.config.reading import ConfigError
-from saltern.reqserver.minion_port import Arrived, MinionPort
+from saltern.reqserver.minion_port import ADDRESS_BURST, Arrived, MinionPort, network_of
 from tests.saltwire.test_zmtp import GREETING, frame, ready, request
 
 MOST = 4 * 1024 * 1024
@@ -159,3 +159,81 @@ def test_a_handshake_ends(port: MinionPort) -> None:
 def test_a_port_that_is_taken_is_named(port: MinionPort) -> None:
     with pytest.raises(ConfigError, match=f"ret_port: cannot listen on 127.0.0.1:{port.port}"):
         MinionPort("127.0.0.1", port.port, max_bytes=1, max_held=1)
+
+
+@pytest.fixture
+def limited() -> Iterator[MinionPort]:
+    """Two connections and five requests at once of one address."""
+    made = MinionPort(
+        "127.0.0.1",
+        0,
+        max_bytes=MOST,
+        max_held=MOST,
+        connections_per_second=2 / ADDRESS_BURST,
+        requests_per_second=5 / ADDRESS_BURST,
+    )
+    yield made
+    made.close()
+
+
+def test_new_connections_of_one_address_have_a_rate(limited: MinionPort) -> None:
+    strangers = [socket.create_connection(("127.0.0.1", limited.port), timeout=5) for _ in range(5)]
+    turns(limited, 0.2)
+    # A sender is served while it has not used all of its rate: one more than two.
+    assert len(limited) == 3
+    assert limited.limited == {("connections", "127.0.0.1"): 2}
+    for refused in strangers[3:]:
+        with pytest.raises(ConnectionResetError):
+            refused.recv(100)
+    # Time passes, and others may connect.
+    other = socket.create_connection(("127.0.0.1", limited.port), timeout=5, source_address=("127.0.0.2", 0))
+    again = socket.create_connection(("127.0.0.1", limited.port), timeout=5)
+    list(limited.arrived(time.monotonic() + ADDRESS_BURST))
+    assert len(limited) == 5
+    for one in (*strangers, other, again):
+        one.close()
+
+
+def test_requests_above_the_rate_wait_and_are_not_lost(limited: MinionPort) -> None:
+    one, other = stranger(limited), stranger(limited)
+    one.sendall(request(b"a") * 4)
+    assert len(turns(limited, 0.2, until=100)) == 4
+    other.sendall(request(b"b") * 4)
+    assert len(turns(limited, 0.2, until=100)) == 4
+    # 8 of 5: both wait, as does what they send now.
+    one.sendall(request(b"c"))
+    other.sendall(request(b"d"))
+    assert turns(limited, 0.2) == []
+    assert set(limited.limited) == {("requests", "127.0.0.1")}
+    now = time.monotonic()
+    limited.tick(now)
+    assert list(limited.arrived(now)) == []
+    later = now + ADDRESS_BURST
+    limited.tick(later)
+    assert sorted(each.payload or b"" for each in limited.arrived(later)) == [b"c", b"d"]
+    for each in (one, other):
+        each.close()
+
+
+def test_a_connection_that_broke_while_it_waited_is_closed(limited: MinionPort) -> None:
+    one = stranger(limited)
+    one.sendall(request(b"a") * 9)
+    turns(limited, 0.2, until=9)
+    one.sendall(request(b"b"))
+    turns(limited, 0.1)
+    one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+    one.close()
+    emptied(limited)
+
+
+@pytest.mark.parametrize(
+    ("address", "network"),
+    [
+        ("192.0.2.7", "192.0.2.7"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("::ffff:192.0.2.7", "192.0.2.7"),
+        ("fe80::1%eth0", "fe80::/64"),
+    ],
+)
+def test_a_host_is_one_address(address: str, network: str) -> None:
+    assert network_of(address) == network

@@ -55,6 +55,16 @@ class WorkerOptions(Values):
     minion_bytes_per_second: int = option(
         16 * 1024 * 1024, "the same of bytes of requests of one minion; a single request may be larger; 0: unlimited"
     )
+    address_connections_per_second: int = option(
+        500,
+        "largest rate of new connections of one address (IPv6: one /64) to 4506 over more than 30 s; further ones are closed; "
+        "0: unlimited",
+    )
+    address_requests_per_second: int = option(
+        2000,
+        "largest rate of requests of one address (IPv6: one /64) on 4506 over more than 30 s; above it the address's "
+        "connections are read later; 0: unlimited",
+    )
     worker_max_requests: int = option(
         0, "number of requests after which a worker restarts, between two requests; 0: never"
     )

@@ -114,7 +114,9 @@ class MinionOptions(StateOptions, FileserverOptions):
     grains_file: str = option(
         "", "file of grains that were set on the minion (grains.setval); empty: <config dir>/grains"
     )
-    keysize: int = option(2048, "size in bits of a newly created key")
+    keysize: int = option(
+        2048, "size in bits of a newly created key; at least 2048, smaller keys are refused by the master"
+    )
     encryption_algorithm: str = option("OAEP-SHA1", "RSA encryption of the sign-in: OAEP-SHA1 or OAEP-SHA224")
     signing_algorithm: str = option(
         "PKCS1v15-SHA1", "signature algorithm of the minion's requests: PKCS1v15-SHA1 or PKCS1v15-SHA224"

@@ -27,14 +27,14 @@ from saltern.kit.keys.events_key import EVENT_ROLES, EVENTS_KEY, KEY_BYTES, OLD_
 from saltern.kit.keys.master_keys import SECRET_BYTES
 from saltern.kit.links.sockets import LINKS, NAMES, OPERATOR
 from saltwire.errors import OwnFault
-from saltwire.keys import PrivateKey
+from saltwire.keys import MAX_BITS, MIN_BITS, PrivateKey
 from statecore.host.content import atomic_file
 
 #: Roles that need the master's own keys.
 _SPEAK_TO_MINIONS = ("publisher", "mworker")
 
 #: Bits of the master's key: what a public key may have to be understood.
-_SMALLEST, _LARGEST = 1024, 16384
+_SMALLEST, _LARGEST = MIN_BITS, MAX_BITS
 
 
 def main(argv: Sequence[str] | None = None) -> int:

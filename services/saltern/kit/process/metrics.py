@@ -29,6 +29,7 @@ class Metrics(NamedTuple):
     workers: Gauge
     workers_busy: Gauge
     dropped: Counter
+    addresses_limited: Counter
     jobs_published: Counter
     returns: Counter
     auth_attempts: Counter
@@ -65,6 +66,7 @@ SERVED_BY: Mapping[str, frozenset[str]] = {
     "workers": frozenset({"reqserver"}),
     "workers_busy": frozenset({"reqserver"}),
     "dropped": frozenset({"reqserver", "eventpublisher"}),
+    "addresses_limited": frozenset({"reqserver"}),
     "jobs_published": frozenset({"publisher"}),
     "returns": frozenset({"mworker"}),
     "auth_attempts": frozenset({"mworker"}),
@@ -144,6 +146,12 @@ def new_metrics(role: str) -> Metrics:
         workers=gauge("workers", "salt_workers", "Workers that the reqserver knows, by pool", "pool"),
         workers_busy=gauge("workers_busy", "salt_workers_busy", "Workers that hold a request, by pool", "pool"),
         dropped=counter("dropped", "salt_messages_dropped", "Messages that could not be understood, by port", "port"),
+        addresses_limited=counter(
+            "addresses_limited",
+            "salt_addresses_limited",
+            "Connections to 4506 that were refused (connections) or read later (requests) because of their address's rate",
+            "limit",
+        ),
         jobs_published=counter("jobs_published", "salt_jobs_published", "Jobs sent to minions"),
         returns=counter("returns", "salt_job_returns", "Returns stored, by what became of them", "result"),
         auth_attempts=counter("auth_attempts", "salt_auth_attempts", "Sign-ins, by answer", "result"),

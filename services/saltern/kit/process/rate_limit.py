@@ -77,3 +77,23 @@ class RateLimiter:
             return False
         self.charge(sender, now, *units)
         return True
+
+
+class RareLog:
+    """Decides whether a repeated event is logged again: once for each key in ``seconds``."""
+
+    def __init__(self, seconds: float, most: int = 1000) -> None:
+        """``most``: most keys that are remembered; a forgotten one is logged again."""
+        self._seconds, self._most = seconds, most
+        self._logged: OrderedDict[Hashable, float] = OrderedDict()
+
+    def due(self, key: Hashable, now: float) -> bool:
+        """Return whether to log the event ``key`` at ``now`` (monotonic seconds); True starts its next pause."""
+        last = self._logged.get(key)
+        if last is not None and now - last < self._seconds:
+            return False
+        self._logged[key] = now
+        self._logged.move_to_end(key)
+        if len(self._logged) > self._most:
+            self._logged.popitem(last=False)
+        return True

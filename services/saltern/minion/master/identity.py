@@ -12,7 +12,7 @@ from pathlib import Path
 
 from saltern.kit.config.reading import ConfigError
 from saltwire.errors import OwnFault, PeerFault
-from saltwire.keys import PrivateKey, PublicKey
+from saltwire.keys import MIN_BITS, PrivateKey, PublicKey
 from statecore.host.content import atomic_file
 
 _PRIVATE = "minion.pem"
@@ -36,14 +36,14 @@ class Identity:
     def load(cls, minion_id: str, directory: Path, keysize: int) -> Identity:
         """Return the identity with the key pair from ``directory``; make the pair if it is missing.
 
-        ``keysize``: bits of a new pair. Raise ConfigError with the file's path.
+        ``keysize``: bits of a new pair, at least 2048. Raise ConfigError with the file's path.
         """
         path = directory / _PRIVATE
         try:
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             if not path.exists():
                 # Several main processes may do this at the same moment; ``create`` lets only one of them write.
-                atomic_file.create(path, PrivateKey.generate(keysize).to_pem(), 0o400)
+                atomic_file.create(path, PrivateKey.generate(max(keysize, MIN_BITS)).to_pem(), 0o400)
             pem = path.read_bytes()
             private = PrivateKey.from_pem(pem)
             _keep(directory / _PUBLIC, (private.public.pem + "\n").encode())

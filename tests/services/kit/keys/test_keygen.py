@@ -161,7 +161,7 @@ def test_a_directory_that_cannot_be_written(tmp_path: Path, capsys: pytest.Captu
     ("argument", "says"),
     [
         (["--owner", "salt:salt"], "argument --owner: must be UID:GID in numbers, not 'salt:salt'"),
-        (["--keysize", "100"], "argument --keysize: must be 1024 to 16384 bits, not 100"),
+        (["--keysize", "100"], "argument --keysize: must be 2048 to 16384 bits, not 100"),
         (["--keysize", "large"], "argument --keysize"),
     ],
 )
