@@ -26,3 +26,8 @@ def run_all(host: ManagedHost, words: Sequence[str], *, stdin: str | None = None
         "stdout": done.stdout.rstrip("\n"),
         "stderr": done.stderr.rstrip("\n"),
     }
+
+
+def output_lines(host: ManagedHost, words: Sequence[str]) -> list[str]:
+    """Run a program of the host and return the lines of its output, with those of its errors among them."""
+    return host.run(list(words), merge_stderr=True).stdout.splitlines()

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 from statecore.model.context import Context
@@ -52,7 +53,7 @@ class _Section(NamedTuple):
 
 
 #: One change: its key and value in the changes, and the calls that make it.
-_Change: TypeAlias = tuple[str, object, list[Callable[[], object]]]
+_Change: TypeAlias = tuple[str, object, Sequence[Callable[[], object]]]
 
 
 def present(
@@ -150,9 +151,9 @@ def service(ctx: Context, name: str, ports: list[str] | None = None, protocols: 
                 key,
                 wanted or [],
                 True,
-                lambda key=key: ctx.call(f"firewalld.get_service_{key}", name),  # type: ignore[misc]
-                lambda each, key=key: ctx.call(f"firewalld.add_service_{key[:-1]}", name, each),  # type: ignore[misc]
-                lambda each, key=key: ctx.call(f"firewalld.remove_service_{key[:-1]}", name, each),  # type: ignore[misc]
+                partial(ctx.call, f"firewalld.get_service_{key}", name),
+                partial(ctx.call, f"firewalld.add_service_{key[:-1]}", name),
+                partial(ctx.call, f"firewalld.remove_service_{key[:-1]}", name),
             )
             changes += _list_changes(section, new=new)
     except CommandError as error:
@@ -198,8 +199,7 @@ def _list_changes(section: _Section, *, new: bool) -> list[_Change]:
     if not more and not less:
         return []
     result = wanted if section.prune else [*now, *more]
-    calls: list[Callable[[], object]] = [lambda each=each: section.add(each) for each in more]  # type: ignore[misc]
-    calls += [lambda each=each: section.remove(each) for each in less]  # type: ignore[misc]
+    calls = [*(partial(section.add, each) for each in more), *(partial(section.remove, each) for each in less)]
     value = {"old": [section.shown(each) for each in now], "new": [section.shown(each) for each in result]}
     return [(section.key, value, calls)]
 

@@ -10,7 +10,7 @@ plays the same cases (``salt_recorded.py``) with the same programs on its PATH. 
 ``has``
     programs of the host that no recorded line names
 ``have``
-    files of the host: path -> content, ``/`` for a directory, ``-> target`` for a link
+    files of the host: path -> content, ``/`` for a directory, ``-> target`` for a link, ``block`` for a block device
 ``tree``
     files of the state tree, which all cases of a file share: path -> content
 ``calls``
@@ -84,6 +84,10 @@ class Recorded:
     ran: Any = None
     left: Mapping[str, str] = field(default_factory=dict)
     differs: Mapping[str, Any] = field(default_factory=dict)
+
+    def possible(self) -> bool:
+        """False for block devices, unless this process is root's."""
+        return os.geteuid() == 0 or "block" not in self.have.values()
 
     def named(self) -> set[str]:
         """The host's programs that are played."""
@@ -200,8 +204,10 @@ class RecordedHost(Host):
         data = given.encode() if isinstance(given, str) else given
         # A shell looks for programs on the PATH that it is given, exec on ours.
         whole = ["/bin/sh", "-c", 'exec "$@"', "sh", *argv]
-        done = subprocess.run(whole, input=data, capture_output=True, env={**own, **(options.get("env") or {})} | own)
-        return CommandResult(done.returncode, done.stdout.decode(), done.stderr.decode(), 1)
+        errors = subprocess.STDOUT if options.get("merge_stderr") else subprocess.PIPE
+        env = {**own, **(options.get("env") or {})} | own
+        done = subprocess.run(whole, input=data, stdout=subprocess.PIPE, stderr=errors, env=env)
+        return CommandResult(done.returncode, done.stdout.decode(), (done.stderr or b"").decode(), 1)
 
 
 def play(case: Recorded, place: Path) -> dict[str, Any]:
@@ -221,11 +227,20 @@ def play(case: Recorded, place: Path) -> dict[str, Any]:
     told: dict[str, Any] = {"ran": {}}
     for phase, test in played.PHASES.items():
         known = len(_ran(place, 0))
-        told[phase] = shown(context(test=test).states[case.state](**{"name": "n", **case.args}), place)
+        told[phase] = shown(_entry(context(test=test), case), place)
         told["ran"][phase] = _ran(place, known)
         if test:
             assert played.changed(before, host.root) == {}, "test mode has changed something"
     return told | {"left": played.changed(before, host.root)}
+
+
+def _entry(ctx: Any, case: Recorded) -> dict[str, Any]:
+    """What a state returns; an error as the engine tells it, without the place."""
+    try:
+        entry: dict[str, Any] = ctx.states[case.state](**{"name": "n", **case.args})
+    except StatecoreError as error:
+        return {"result": False, "changes": {}, "comment": f"An exception occurred in this state: {error}"}
+    return entry
 
 
 def _given(ctx: Any, name: str, args: list[Any], kwargs: dict[str, Any], place: Path) -> Any:
@@ -273,7 +288,7 @@ class Answers:
     def __getitem__(self, case: Recorded) -> dict[str, Any]:
         file = case.id.partition("/")[0]
         if file not in self._told:
-            cases = [each for each in load(file) if not each.differs.get("all")]
+            cases = [each for each in load(file) if not each.differs.get("all") and each.possible()]
             self._told[file] = ask_salt(self._venv, self._directory / file, cases)
         answer: dict[str, Any] = self._told[file][case.id]
         return answer

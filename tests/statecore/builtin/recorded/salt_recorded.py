@@ -58,6 +58,8 @@ def main():
     salt_played._PLAYED = (*salt_played._PLAYED, *_MORE)
     salt_played._play_paths()
     salt_played._play_users()
+    for name in ("listxattr", "getxattr", "setxattr"):
+        setattr(os, name, salt_played._turning(getattr(os, name)))
     # It has the system's own rename from its import on.
     salt.utils.atomicfile.atomic_rename = lambda old, new: os.rename(old, new)  # noqa: PTH104 - it turns paths
     found = salt.utils.path.which

@@ -5,7 +5,7 @@ Salt plays the same cases (``salt_played.py``): whatever it opens below the host
 directory, and it finds the same programs. Keys of a case:
 
 ``have``
-    path -> content, ``/`` for a directory, ``-> target`` for a link
+    path -> content, ``/`` for a directory, ``-> target`` for a link, ``block`` for a block device (only root makes one)
 ``state``, ``args``
     the call
 ``would``, ``does``, ``again``
@@ -195,6 +195,8 @@ def lay_out(case: Case, directory: Path) -> dict[str, str]:
             path.mkdir(exist_ok=True)
         elif text.startswith("-> "):
             path.symlink_to(text[3:])
+        elif text == "block":
+            os.mknod(path, 0o600 | stat.S_IFBLK, os.makedev(7, 200))
         elif name.endswith((".tar.gz", ".zip")):
             pack(path, text)
         else:
@@ -253,6 +255,8 @@ def _told(path: Path) -> str:
     if path.is_symlink():
         return f"-> {path.readlink()}"
     mode = f"{stat.S_IMODE(path.stat().st_mode):04o}"
+    if path.is_block_device():
+        return f"{mode} block"
     return f"{mode} /" if path.is_dir() else f"{mode} {path.read_bytes().decode('utf-8', 'backslashreplace')}"
 
 

@@ -1,13 +1,19 @@
-"""Use of the host's file systems: Salt's ``disk`` execution module."""
+"""File systems, block devices and drives of the host: Salt's ``disk`` execution module."""
 
 from __future__ import annotations
 
 import re
 
+from statecore.builtin.modules.disk import devices, figures
+from statecore.builtin.modules.disk.devices import format_  # noqa: F401 - of ALIASES
 from statecore.host.rooted_path import file_system
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
 from statecore.system.hostfiles import mount_table
+
+PARTS = (devices, figures)
+
+ALIASES = {"format": "format_"}
 
 #: A tag in blkid's output, such as ``UUID="6f…"``.
 _TAG = re.compile(r'(\w+)="([^"]*)"')
