@@ -14,7 +14,7 @@ from saltern.kit.process.metrics import SERVED_BY, Metrics, new_metrics
 ROLES = ("publisher", "reqserver", "mworker", "eventpublisher", "reactor", "maintenance", "minion")
 
 #: Labels whose values are a few words each.
-_SMALL = {"cmd", "outcome", "port", "result", "prefix", "state", "le", "generation", "pool", "reason", "quota"}
+_SMALL = {"cmd", "outcome", "port", "result", "prefix", "state", "le", "generation", "pool", "limit", "reason", "quota"}
 
 
 def _touch_all(metrics: Metrics) -> None:
