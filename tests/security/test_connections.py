@@ -162,13 +162,22 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     made.close()
 
 
+def all_live(lab: Lab, seconds: float) -> None:
+    """Watch the roles for so many seconds; fail as soon as one of them ends."""
+    deadline = time.monotonic() + seconds
+    while True:
+        assert lab.dead() == {}, lab.logs()
+        if time.monotonic() > deadline:
+            return
+        time.sleep(0.05)
+
+
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.__name__)
 def test_no_connection_ends_a_role(lab: Lab, attack: Callable[[Lab], None]) -> None:
     before = {name: one.pid for name, one in lab.processes.items()}
     with contextlib.suppress(ConnectionError):
         attack(lab)
-    time.sleep(_BEAT if attack is shared_identity else _SETTLED)
-    assert lab.dead() == {}, lab.logs()
+    all_live(lab, _BEAT if attack is shared_identity else _SETTLED)
     assert {name: one.pid for name, one in lab.processes.items()} == before
     lab.await_ready(*ROLES)
 
