@@ -47,9 +47,8 @@ def present(
         "ha_policy": ha_policy,
         "queue": queue,
     }
-    wanted: dict[object, object] = {"uri": uri} | {
-        key.replace("_", "-"): value for key, value in given.items() if value
-    }
+    parameters: dict[object, object] = {key.replace("_", "-"): value for key, value in given.items() if value}
+    wanted: dict[object, object] = {"uri": uri, **parameters}
     try:
         upstreams = ctx.call("rabbitmq.list_upstreams", runas=runas)
         now = json.loads(upstreams[name]) if name in upstreams else None
