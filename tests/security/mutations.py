@@ -144,6 +144,20 @@ MUTATIONS = (
         "test_forged_keys.py::test_a_forged_key_does_not_sign_in",
     ),
     Mutation(
+        "a job that is published again has a code",
+        "libs/masterstore/jobs.py",
+        "            self._records.check(OWN_LOAD, load_record(jid, load or b\"\", 0, 0), code, name)\n",
+        "",
+        "test_redis_writer.py::test_a_changed_job_is_not_published_again",
+    ),
+    Mutation(
+        "a pillar in Redis is that of one minion",
+        "services/saltern/mworker/pillar_seal.py",
+        "if (name, place) == (minion, environments):",
+        "if True:",
+        "test_redis_writer.py::test_a_minion_gets_no_other_pillar_from_the_cache",
+    ),
+    Mutation(
         "events in Redis have codes",
         "libs/masterstore/event_codes.py",
         "        return any(compare_digest(mac(kind, record), code) for mac in self._macs)",
