@@ -158,6 +158,27 @@ MUTATIONS = (
         "test_redis_writer.py::test_a_minion_gets_no_other_pillar_from_the_cache",
     ),
     Mutation(
+        "secret pillar is hidden in returns",
+        "libs/statecore/runtime/runtime.py",
+        "found._replace(value=self.hidden(found.value), error=error)",
+        "found",
+        "test_secret_pillar.py::test_a_highstate_shows_no_secret_pillar",
+    ),
+    Mutation(
+        "secret pillar is hidden in logs",
+        "libs/statecore/runtime/secret_pillar.py",
+        "                handler.addFilter(self._filter)",
+        "                pass",
+        "test_secret_pillar.py::test_a_highstate_shows_no_secret_pillar",
+    ),
+    Mutation(
+        "secret pillar is hidden in events",
+        "libs/statecore/runtime/secret_pillar.py",
+        "        shown = self._secrets.hide(data)",
+        "        shown = data",
+        "test_secret_pillar.py::test_a_highstate_shows_no_secret_pillar",
+    ),
+    Mutation(
         "events in Redis have codes",
         "libs/masterstore/event_codes.py",
         "        return any(compare_digest(mac(kind, record), code) for mac in self._macs)",
