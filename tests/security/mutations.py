@@ -179,6 +179,13 @@ MUTATIONS = (
         "test_secret_pillar.py::test_a_highstate_shows_no_secret_pillar",
     ),
     Mutation(
+        "mine data has a code",
+        "libs/masterstore/cache.py",
+        "        self._records.check(MINE, _mine_record(minion, fun, packed), code, where)\n",
+        "",
+        "test_redis_writer.py::test_forged_mine_data_is_not_given_to_minions",
+    ),
+    Mutation(
         "events in Redis have codes",
         "libs/masterstore/event_codes.py",
         "        return any(compare_digest(mac(kind, record), code) for mac in self._macs)",

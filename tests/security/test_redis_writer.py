@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 from typing import Any
 
+import msgpack
 import pytest
 import redis
 
@@ -191,6 +192,36 @@ def test_a_minion_gets_no_other_pillar_from_the_cache(name: str, worker: Any, ra
     own, other = (worker.store.cache.kept_pillar(minion) for minion in ("web1", "db1"))
     raw.hset(keys.pillar_cache("web1"), mapping=PILLARS[name](own, other))  # type: ignore[arg-type]
     assert worker.context.cached_pillar("web1", "base ") is None
+
+
+#: Attack -> what the attacker makes of db1's mine data, given the bytes of web1's data and of db1's own for another function.
+MINES: Mapping[str, Callable[[bytes, bytes], bytes]] = {
+    "plain data": lambda other, own: msgpack.packb(["6.6.6.6"]),
+    "an empty code": lambda other, own: msgpack.packb(msgpack.ExtType(77, msgpack.packb(["6.6.6.6"]))),
+    "the code of another minion": lambda other, own: other,
+    "the code of another function": lambda other, own: own,
+    "changed data": lambda other, own: other.replace(b"10.0.0.1", b"6.6.6.66"),
+    "another extension": lambda other, own: msgpack.packb(msgpack.ExtType(78, b"x")),
+}
+
+
+@pytest.mark.parametrize("name", MINES)
+def test_forged_mine_data_is_not_given_to_minions(name: str, store: Store, raw: redis.Redis) -> None:
+    store.cache.mine_set("web1", {"network.ip_addrs": ["10.0.0.1"]})
+    store.cache.mine_set("db1", {"network.ip_addrs": ["10.0.0.2"], "other": ["x"]})
+    where = keys.mine("network.ip_addrs")
+    forged = MINES[name](raw.hget(where, "web1") or b"", raw.hget(keys.mine("other"), "db1") or b"")
+    raw.hset(where, "db1", forged)
+    assert store.cache.mine_get(["web1", "db1"], "network.ip_addrs") == {"web1": ["10.0.0.1"]}
+    assert store.faults.total == 1
+
+
+@pytest.mark.ordinary
+def test_mine_data_of_release_0_1_can_be_accepted(redis_url: str, store: Store) -> None:
+    Store.open(redis_url, timeout=5.0, client_name="old").cache.mine_set("web1", {"a": [1]})
+    assert store.cache.mine_get(["web1"], "a") == {}
+    upgrading = Store.open(redis_url, timeout=5.0, client_name="new", records=Records(MAC, accept_unsigned=True))
+    assert upgrading.cache.mine_get(["web1"], "a") == {"web1": [1]}
 
 
 @pytest.mark.parametrize("hours", [2, 24 * 365])
