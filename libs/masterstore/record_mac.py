@@ -22,7 +22,6 @@ RecordMac: TypeAlias = Callable[[str, bytes], bytes]
 
 #: Kinds of records.
 PUBLICATION, LOAD, OWN_LOAD, ACCEPTED_KEY = "publication", "load", "own load", "accepted key"
-PUBLICATION, LOAD, OWN_LOAD, ACCEPTED_KEY = "publication", "load", "own load", "accepted key"
 AUDIT_ENTRY, AUDIT_SEAL, AUDIT_END = "audit entry", "audit seal", "audit end"
 EVENT, GROUP_STATE, MINE = "event", "group state", "mine"
 
