@@ -27,7 +27,7 @@ opts.update(
     pillar=asked.get("pillar", {}),
 )
 opts.update(asked.get("opts", {}))
-functions = salt.loader.minion_mods(opts)
+functions = salt.loader.minion_mods(opts, utils=salt.loader.utils(opts))
 told = []
 for name, args, kwargs in asked["calls"]:
     if name == "$":

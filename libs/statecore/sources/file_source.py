@@ -173,7 +173,7 @@ class FileVerification:
             text = place.read_text("utf-8", "replace")
         except (InvocationError, OSError) as error:
             raise CommandError(str(error)) from error
-        found = _chosen(text, self.source_hash_name, name, address)
+        found = chosen_digest(text, self.source_hash_name, name, address)
         if found is None:
             raise CommandError(f"Source hash {downloads.shown(given)} holds no digest")
         return digests.parse_digest(found)
@@ -297,11 +297,11 @@ def _texts(given: object) -> tuple[str, ...]:
     return tuple(str(each) for each in (given if isinstance(given, list | tuple) else [given]) if each)
 
 
-def _chosen(text: str, own_name: str | None, name: str, address: str) -> str | None:
+def chosen_digest(text: str, own_name: str | None, name: str, address: str, length: int = 0) -> str | None:
     """Return the digest that the text of a hash file has for a file: the digest in the line that names the file, else
-    the first digest; None when the text has no digest.
+    the first digest; None when the text has no digest. ``length``: only digests of so many characters; 0: of any number.
     """
-    listed = list(_listed(text))
+    listed = [row for row in _listed(text) if not length or len(row[1]) == length]
     source = address.partition("?")[0].rstrip("/").rpartition("/")[2]
     for wanted in (own_name, Path(name).name, source):
         if wanted:

@@ -31,6 +31,11 @@ def digest_of(path: Path, algorithm: str, block: int = _BLOCK) -> str:
     return made.hexdigest()
 
 
+def length_of(algorithm: str) -> int:
+    """Return the number of hexadecimal digits of an algorithm's digests, 0 for an unknown algorithm."""
+    return next((length for length, name in _ALGORITHMS.items() if name == algorithm), 0)
+
+
 def parse_digest(text: str) -> tuple[str, str]:
     """Return (algorithm, digest in lower case) of ``sha256=...``, ``sha256:...`` or a digest alone. Raises
     InvocationError.

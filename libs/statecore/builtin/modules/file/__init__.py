@@ -7,6 +7,7 @@ from statecore.builtin.modules.file import (
     content,
     devices,
     edits,
+    managed_parts,
     operations,
     ownership,
     programs,
@@ -15,4 +16,4 @@ from statecore.builtin.modules.file import (
 )
 
 #: The modules whose public functions together are the execution module ``file``.
-PARTS = (queries, search, content, edits, programs, backup_copies, operations, ownership, devices)
+PARTS = (queries, search, content, edits, programs, backup_copies, operations, ownership, devices, managed_parts)
