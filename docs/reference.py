@@ -21,6 +21,7 @@ from saltern.cli.complete import NAMES
 from saltern.entry import COMMANDS
 from saltern.kit.command.command_line import LOG_LEVELS, CommandParser
 from saltern.kit.command.output import OUTPUTTERS
+from saltern.kit.config import value_types
 from saltern.kit.config.master import MasterOptions, StateOptions
 from saltern.kit.config.minion_options import MinionOptions
 from saltern.kit.process.exposition import collector_rows, process_rows
@@ -85,8 +86,7 @@ def _rows(kind: type[StateOptions], wanted: Callable[[str], bool]) -> list[str]:
 
 
 def _type(hint: object) -> str:
-    names: Mapping[object, str] = {int: "number", str: "text", bool: "true or false"}
-    return names.get(hint) or str(hint).replace("typing.", "")
+    return value_types.named(hint)
 
 
 def _cell(text: str) -> str:

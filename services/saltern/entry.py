@@ -28,6 +28,7 @@ COMMANDS: Mapping[str, Command] = {
     "maintenance": Command("saltern.maintenance.main", "rotate keys, expire jobs, fire presence events"),
     "minion": Command("saltern.minion.main", "run jobs on a managed host"),
     "keygen": Command("saltern.kit.keys.keygen", "make the keys of all roles"),
+    "check-config": Command("saltern.kit.config.check", "tell what is wrong or without effect in a configuration"),
     "import": Command("saltern.moving.main", "import configuration and keys of a stock Salt master", "import_main"),
     "export": Command("saltern.moving.main", "export configuration and keys for a stock Salt master", "export_main"),
     "node-labels": Command(

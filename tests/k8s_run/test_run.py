@@ -83,12 +83,12 @@ def test_a_pod_whose_configuration_is_no_good_says_so_and_stays(cluster: Cluster
     (key,) = [
         (kind, name) for kind, name in cluster.contents if kind == "ConfigMap" and name.startswith("saltern-master-")
     ]
-    broken = {**cluster.contents, key: {**cluster.contents[key], "60-mine.conf": b"file_rots: {}\n"}}
+    broken = {**cluster.contents, key: {**cluster.contents[key], "60-mine.conf": b"file_roots: 5\n"}}
     workload, pod = cluster.workloads["saltern-mworker"], "saltern-mworker-broken"
     cluster.play(workload, pod, broken)
     try:
         until(
-            lambda: "60-mine.conf, line 1: unknown option 'file_rots'" in cluster.unready(pod),
+            lambda: "60-mine.conf, line 1: option 'file_roots' must be" in cluster.unready(pod),
             120,
             "/readyz says what is wrong",
         )

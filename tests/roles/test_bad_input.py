@@ -189,8 +189,8 @@ def test_no_minion_matched_is_told_as_salt_tells_it(lab: Lab) -> None:
 def test_a_configuration_with_an_unknown_option_starts_nothing(lab: Lab) -> None:
     directory = lab.root / "wrong"
     directory.mkdir()
-    (directory / "master").write_text("interface: 127.0.0.1\nret_prot: 4506\n")
-    said = f"{directory}/master, line 2: unknown option 'ret_prot'; the nearest is 'ret_port'"
+    (directory / "master").write_text("interface: 127.0.0.1\nret_port: many\n")
+    said = f"{directory}/master, line 2: option 'ret_port' must be a whole number, not 'many'"
     for words in (("saltern", "reqserver", "-c", str(directory)), ("salt", "-c", str(directory), "*", "test.ping")):
         answer = lab.run(*words)
         assert answer.code == 78, answer

@@ -55,8 +55,8 @@ def broken_yaml(lab: Lab) -> None:
     _add(lab, "60-mine.conf", "file_roots: {base: [/srv/salt\n")
 
 
-def unknown_option(lab: Lab) -> None:
-    _add(lab, "60-mine.conf", "timeot: 5\n")
+def wrong_option(lab: Lab) -> None:
+    _add(lab, "60-mine.conf", "timeout: long\n")
 
 
 def unreadable(lab: Lab) -> None:
@@ -106,7 +106,12 @@ BAD = (
         (("pillar_roots", {"dev": ["/nowhere"]}),),
     ),
     Bad("no YAML", "60-mine.conf: not valid YAML: line 2, column 1: ", ("mworker",), spoil=broken_yaml),
-    Bad("no option", "unknown option 'timeot'; the nearest is 'timeout'", ("reqserver",), spoil=unknown_option),
+    Bad(
+        "an option of another type",
+        "option 'timeout' must be a whole number, not 'long'",
+        ("reqserver",),
+        spoil=wrong_option,
+    ),
     Bad("no file", "60-mine.conf: cannot be read: Is a directory", ("publisher",), spoil=unreadable),
 )
 
@@ -140,11 +145,11 @@ def unready(lab: Lab, role: str) -> str:
 def test_a_minion_says_so_too(module_labs: NewLab) -> None:
     lab = module_labs(minions=("web1",))
     with (lab.root / "minions" / "web1" / "minion").open("a") as options:
-        options.write("config_error_pause: 120\nhost_rot: /host\n")
+        options.write("config_error_pause: 120\nhost_root: [/host]\n")
     lab.start("web1")
     said = until(lambda: unready(lab, "web1"), SOON, "the minion says why")
     assert said.startswith("configuration: ")
-    assert "unknown option 'host_rot'" in said
+    assert "option 'host_root' must be text" in said
     assert lab.kill("web1", 15) == EX_CONFIG
 
 

@@ -16,9 +16,10 @@ import time
 from collections.abc import Sequence
 
 from saltern.kit.config.minion_options import MinionOptions, load_minion
-from saltern.kit.config.reading import ConfigError
+from saltern.kit.config.reading import ConfigError, notes_of
 from saltern.kit.process.logs import configure
 from saltern.kit.process.process import EX_CONFIG, catch_signals, explain, hold, open_probes, role_arguments
+from saltern.kit.process.run_as import become
 from saltern.kit.process.tracing import checked
 from saltern.minion.duties.leadership import Leadership
 from saltern.minion.master.channel import endpoint
@@ -41,14 +42,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = role_arguments("minion", argv)
     try:
         try:
-            options = load_minion(arguments.config_dir)
-            configure("minion", arguments.log_level or options.log_level, options.log_format)
+            options = load_minion(arguments.config_dir, keep_found_id=True)
+            notes = notes_of(options)
+            become(options.user)
+            configure("minion", options, arguments.log_level)
             several = () if options.master_type in (DISABLE, FUNC) else at_once(options)
         except ConfigError as error:
             explain("minion", "minion", arguments.config_dir, error)
             raise
         with open_probes("minion", options) as (health, _):
             health.check("master", lambda: "not signed in")
+            for note in notes:
+                _LOG.warning("%s", note)
             stop = catch_signals()
             shutdown = Shutdown(stop, health)
             if options.random_startup_delay:

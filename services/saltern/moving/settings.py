@@ -7,6 +7,7 @@ import fnmatch
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from saltern.kit.config import stock_options
 from saltern.kit.config.master import ConfigError, MasterOptions, check_master_option
 from statecore.model.errors import TargetError
 from statecore.targeting.match import compile_target
@@ -32,8 +33,17 @@ _NOT_SALTS = frozenset(
     )
 )
 
+#: Options of the stock master's machine, which roles in containers do without.
+_OF_THE_MACHINE = frozenset(
+    (
+        *("default_include", "include", "root_dir", "log_file", "log_level_logfile", "log_granular_levels"),
+        *("log_fmt_console", "log_fmt_logfile", "log_datefmt", "log_datefmt_console", "log_datefmt_logfile"),
+        *("log_rotate_backup_count", "log_rotate_max_bytes"),
+    )
+)
+
 #: Options with the same meaning in Salt and Saltern.
-_OURS = frozenset(item.name for item in dataclasses.fields(MasterOptions)) - _NOT_SALTS
+_OURS = frozenset(item.name for item in dataclasses.fields(MasterOptions)) - _NOT_SALTS - _OF_THE_MACHINE
 
 _PROCESSES = "roles are processes of their own: start more of mworker"
 _PLACES = "roles keep nothing on disk"
@@ -69,6 +79,7 @@ _NOT_NEEDED: Mapping[str, str] = {
     "log_rotate_*": _LOGS,
     "log_fmt_*": "log_format says it",
     "log_datefmt*": "log_format says it",
+    "log_granular_levels": _LOGS,
     "job_cache_store_endtime": _CACHES,
     "key_cache": _CACHES,
     "keys.cache_driver": _CACHES,
@@ -193,8 +204,12 @@ def fate_of(name: str, value: object) -> Fate:
         return Fate("not supported", instead)
     if name in _NOT_SALTS:
         return Fate("not supported", "means something of its own here; see docs/config.md")
-    # Settings of modules, which have a dot, and of outputters.
-    return _checked(name, value)
+    if stock := stock_options.treatment(name, value, minion=False):
+        return Fate("not supported" if stock.refused else "not needed", stock.why)
+    made = _checked(name, value)
+    # Settings of modules have a dot.
+    own = made.kind == "carries" and "." not in name
+    return made._replace(why="a key of your own") if own else made
 
 
 def group_faults(groups: Mapping[str, object]) -> dict[str, str]:

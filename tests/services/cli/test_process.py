@@ -47,14 +47,14 @@ def test_imports_only_what_it_uses(command: str) -> None:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_unknown_option_ends_without_a_traceback(command: str, tmp_path: Path) -> None:
-    (tmp_path / "master").write_text("timeuot: 5\n")
+    (tmp_path / "master").write_text("timeout: long\n")
     words = {"salt": ["*", "test.ping"], "key": ["-L"], "run": ["jobs.active"]}[command]
     code = f"import sys; from saltern.cli.{command} import main; sys.exit(main())"
     done = python(code, "-c", str(tmp_path), *words)
     assert done.returncode == 78
     assert done.stdout == ""
     assert done.stderr.startswith(
-        f"ERROR: {tmp_path}/master, line 1: unknown option 'timeuot'; the nearest is 'timeout'"
+        f"ERROR: {tmp_path}/master, line 1: option 'timeout' must be a whole number, not 'long'"
     )
     assert done.stderr.count("\n") == 1
 

@@ -125,10 +125,10 @@ def test_a_lab_from_its_first_start_to_its_end(operator: Operator) -> None:
 
 def test_a_role_that_cannot_start_is_named_with_what_it_said_and_nothing_stays(operator: Operator) -> None:
     (operator.paths.etc / "master.d").mkdir(parents=True)
-    (operator.paths.etc / "master.d" / "own.conf").write_text("pulish_port: 1\n")
+    (operator.paths.etc / "master.d" / "own.conf").write_text("publish_port: many\n")
     said = operator.up(expect=1)
     # All roles read the file; which is seen to end first is a race.
     named = re.search(r"(\w+)(-\w+|) does not stay up: exit status 78\n.*/log/\1\2\.log ends:\n  \| saltern \1: ", said)
     assert named, said
-    assert "unknown option 'pulish_port'" in said
+    assert "option 'publish_port' must be a whole number" in said
     assert marked(operator.paths) == []

@@ -17,8 +17,10 @@ from saltern.kit.config.reading import (
     conf_file,
     config_directory,
     gpg_keys,
+    notes_of,
     read_options,
     shown,
+    with_notes,
 )
 from saltern.kit.config.state_options import StateOptions
 
@@ -48,7 +50,7 @@ def load_master(config_dir: str | None = None, env: Mapping[str, str] | None = N
         "gpg_keydir": gpg_keys(options, config_dir, env),
         "conf_file": conf_file(options, "master", config_dir, env),
     }
-    return dataclasses.replace(options, **paths)
+    return with_notes(dataclasses.replace(options, **paths), notes_of(options))
 
 
 def check_master_option(name: str, value: Any) -> None:

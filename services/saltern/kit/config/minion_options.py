@@ -10,8 +10,18 @@ from pathlib import Path
 from typing import Any
 
 from saltern.kit.config.fileserver_options import FileserverOptions
+from saltern.kit.config.minion_id import found_id, keep_id, kept_id, with_domain
 from saltern.kit.config.option_fields import option
-from saltern.kit.config.reading import ConfigError, conf_file, config_directory, gpg_keys, read_options
+from saltern.kit.config.reading import (
+    ConfigError,
+    as_opts,
+    conf_file,
+    config_directory,
+    gpg_keys,
+    notes_of,
+    read_options,
+    with_notes,
+)
 from saltern.kit.config.state_options import StateOptions
 
 #: Values of ``spool_policy``, and of ``startup_states``.
@@ -23,7 +33,22 @@ _STARTUPS = ("", "highstate", "sls", "top")
 class MinionOptions(StateOptions, FileserverOptions):
     """The options of the minion and of salt-call (file ``minion``)."""
 
-    id: str = option("", "name of the minion; empty: the fully qualified host name")
+    id: str = option(
+        "", "name of the minion; empty: the file minion_id in the configuration directory, else the host's name"
+    )
+    id_function: dict[str, Any] | str = option(
+        {}, "execution function, or {function: arguments}, that returns the id of a minion that has none"
+    )
+    minion_id_caching: bool = option(True, "keep an id that was found in the file minion_id")
+    minion_id_lowercase: bool = option(False, "write an id that was found in lower case")
+    minion_id_remove_domain: bool | str = option(
+        False, "remove the domain from an id that was found: true: any domain; a text: this one"
+    )
+    append_domain: str = option("", "domain that is appended to an id without it")
+    append_minionid_config_dirs: list[str] = option(
+        [], "directories that get the id as last part: pki_dir, cachedir, extension_modules"
+    )
+    user: str = option("", "user that the minion runs as, if it is started by root; empty: the user who starts it")
     master: str | list[str] = option(
         "salt", "host name or address of the master, optionally host:port; a list: the minion connects to all of them"
     )
@@ -202,17 +227,13 @@ class MinionOptions(StateOptions, FileserverOptions):
     command_shell: str = option("/bin/sh", "shell of cmd.run on the managed host")
 
 
-def _own_name() -> str:
-    # Imported only for a minion without an id: a command with an id need not load sockets.
-    import socket
-
-    return socket.getfqdn()
-
-
-def load_minion(config_dir: str | None = None, env: Mapping[str, str] | None = None) -> MinionOptions:
+def load_minion(
+    config_dir: str | None = None, env: Mapping[str, str] | None = None, *, keep_found_id: bool = False
+) -> MinionOptions:
     """Return the options of the minion and of salt-call; ``id``, file paths and ``gpg_keydir`` are filled in.
 
-    Raises ConfigError.
+    ``keep_found_id``: write an id that no option names to the file ``minion_id``, if ``minion_id_caching`` allows it. Raises
+    ConfigError.
     """
     options = read_options(MinionOptions, "minion", config_dir, os.environ if env is None else env)
     if options.startup_states not in _STARTUPS:
@@ -221,15 +242,38 @@ def load_minion(config_dir: str | None = None, env: Mapping[str, str] | None = N
         raise ConfigError(f"state_unknown_arguments: {options.state_unknown_arguments!r} is neither warn nor error")
     if options.spool_policy not in _SPOOL_POLICIES:
         raise ConfigError(f"spool_policy: {options.spool_policy!r} is none of {', '.join(_SPOOL_POLICIES)}")
-    return dataclasses.replace(
+    directory = config_directory(config_dir, env)
+    own_id = with_domain(options.id or _found_id(options, directory, keep=keep_found_id), options.append_domain)
+    named: dict[str, Any] = {
+        name: str(Path(getattr(options, name)) / own_id)
+        for name in options.append_minionid_config_dirs
+        if name in ("pki_dir", "cachedir", "extension_modules") and getattr(options, name)
+    }
+    whole = dataclasses.replace(
         options,
-        id=options.id or _own_name(),
+        **{"id": own_id} | named,
         grains_file=options.grains_file or str(config_directory(config_dir, env) / "grains"),
         schedule_file=options.schedule_file or str(config_directory(config_dir, env) / "minion.d" / "_schedule.conf"),
         beacons_file=options.beacons_file or str(config_directory(config_dir, env) / "minion.d" / "beacons.conf"),
         gpg_keydir=gpg_keys(options, config_dir, env),
         conf_file=conf_file(options, "minion", config_dir, env),
     )
+    return with_notes(whole, notes_of(options))
+
+
+def _found_id(options: MinionOptions, directory: Path, *, keep: bool) -> str:
+    """Return the id of a minion whose configuration has none."""
+    if options.minion_id_caching and (kept := kept_id(directory)):
+        return kept
+    found = found_id(
+        options.id_function,
+        as_opts(options),
+        lowercase=options.minion_id_lowercase,
+        remove_domain=options.minion_id_remove_domain,
+    )
+    if keep and options.minion_id_caching:
+        keep_id(directory, found)
+    return found
 
 
 def extension_directory(options: MinionOptions) -> Path:

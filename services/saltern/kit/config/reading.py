@@ -5,14 +5,16 @@ Salt's name. Values come from these places; a later one replaces an earlier one:
 
 1. the default
 2. the file ``<config dir>/master`` (or ``minion``)
-3. the files ``<file>.d/*.conf``, in the order of their names
+3. the files of its options ``default_include`` (``<file>.d/*.conf``) and ``include``
 4. the environment: ``SALTERN_<OPTION>`` holds a YAML value; ``SALTERN_<OPTION>_FILE`` names a file that holds it (for secrets)
 
-A map with the key ``driver`` under a name that is no option is a profile of the SDB. A value ``sdb://PROFILE/KEY``, at any
-depth, is looked up after all places have been read.
+A stock configuration is read as it is. A value of another type is read as Salt reads it ('4506' is 4506). An option of Salt that
+has no effect here is accepted (``stock_options``). Any other name is the user's own key, which modules and templates find in
+``opts`` and by ``config.get``. What was read so is said by the notes of the options, and by ``saltern check-config``.
 
-The configuration directory is ``--config-dir``, else ``SALT_CONFIG_DIR``, else ``/etc/salt``. An unknown option is an error whose
-message names the nearest option.
+A value ``sdb://PROFILE/KEY``, at any depth, is looked up after all places have been read. A path option is below ``root_dir``.
+
+The configuration directory is ``--config-dir``, else ``SALT_CONFIG_DIR``, else ``/etc/salt``.
 """
 
 from __future__ import annotations
@@ -20,30 +22,42 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
-import types
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import yaml
 
+from saltern.kit.config import config_files, value_types
+from saltern.kit.config.config_files import ConfigError
 from saltern.kit.config.state_options import StateOptions
 from statecore.model.lazy import lazy_module
-from statecore.model.nearest import close_matches
 
 if TYPE_CHECKING:
-    from saltern.kit.config import stock_minion_options
+    from saltern.kit.config import stock_options
     from statecore.runtime import sdb_options
 else:
     # Loads the runtime, which is needed only for options with an sdb:// URI.
     sdb_options = lazy_module("statecore.runtime.sdb_options")
-    # A large table that is needed only for errors about unknown options.
-    stock_minion_options = lazy_module("saltern.kit.config.stock_minion_options")
+    # A large table that is needed only for options that are no fields.
+    stock_options = lazy_module("saltern.kit.config.stock_options")
 
-#: libyaml's loader, which is faster, if it is installed; both read the same language.
-_LOADER: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+__all__ = [
+    "ENV_PREFIX",
+    "ConfigError",
+    "Notes",
+    "as_opts",
+    "check_option",
+    "conf_file",
+    "config_directory",
+    "gpg_keys",
+    "notes_of",
+    "read_options",
+    "shown",
+]
 
 DEFAULT_CONFIG_DIR = "/etc/salt"
 ENV_PREFIX = "SALTERN_"
@@ -55,23 +69,39 @@ _FILE = "_file"
 #: in Salt: one of them is what was saved of the whole.
 _JOINED = ("beacons", "schedule")
 
-#: Maps of modules whose name has no dot.
-_SECTIONS = frozenset({"vault"})
-
 #: Beginning of a value that is looked up in the SDB.
 _SDB = "sdb://"
 
-#: Prefix of Salt's options that are joined into ``out_table``.
-_TABLE = "out.table."
+#: Options that are paths, which ``root_dir`` is put in front of.
+_BELOW_ROOT = (
+    *("pki_dir", "cachedir", "extension_modules", "log_file", "autosign_file", "autoreject_file", "autosign_dir"),
+    "autosign_grains_dir",
+)
 
 Options = TypeVar("Options", bound=StateOptions)
 
 
-class ConfigError(Exception):
-    """Raised when the configuration cannot be used.
+@dataclass
+class Notes:
+    """The parts of a configuration that were accepted but may surprise. Each becomes a sentence of ``sentences``."""
 
-    The message names file and line (or the environment variable), the option, the reason and the nearest valid name.
-    """
+    #: Reason -> options of Salt that have no effect for this reason.
+    without_effect: dict[str, list[str]] = field(default_factory=dict)
+    #: Sentences about single options, each with its file and line.
+    single: list[str] = field(default_factory=list)
+
+    def sentences(self) -> list[str]:
+        """Return the notes as sentences: one that names all options without effect, and one for each other note."""
+        if not self.without_effect:
+            return list(self.single)
+        groups = [f"{', '.join(sorted(names))} ({why})" for why, names in self.without_effect.items()]
+        return [f"options of Salt that have no effect here: {'; '.join(groups)}", *self.single]
+
+
+def notes_of(options: StateOptions) -> list[str]:
+    """Return the sentences of the notes that reading these options left; [] if there are none."""
+    notes: list[str] = vars(options).get("_notes", [])
+    return notes
 
 
 def config_directory(config_dir: str | None, env: Mapping[str, str] | None = None) -> Path:
@@ -95,11 +125,11 @@ def conf_file(options: StateOptions, file_name: str, config_dir: str | None, env
 def check_option(kind: type[StateOptions], name: str, value: Any) -> None:
     """Check that a file for options of this kind may set option ``name`` to ``value``.
 
-    Raises ConfigError where no such option exists or the value has another type.
+    Raises ConfigError where the value has another type that cannot be read as the option's, or is refused.
     """
-    for known, meant in _with_settings(_with_table({name: value})).items():
-        names = {item.name for item in dataclasses.fields(kind)}
-        _checked(known, meant, typing.get_type_hints(kind), names, partial(str, name))
+    reader = _Reader(kind)
+    reader.add({name: value}, lambda known: known)
+    reader.raise_errors()
 
 
 def as_opts(options: StateOptions, **more: Any) -> dict[str, Any]:
@@ -123,43 +153,161 @@ def shown(options: StateOptions) -> dict[str, Any]:
     return {**opts, "redis_url": re.sub(r"//[^/?]*@", "//", opts["redis_url"]).partition("?")[0]}
 
 
+class _Reader:
+    """Collects the values of options, the errors and the notes of one configuration."""
+
+    def __init__(self, kind: type[StateOptions]) -> None:
+        self._hints = typing.get_type_hints(kind)
+        self.names = {item.name for item in dataclasses.fields(kind)}
+        self._minion = "host_root" in self.names
+        self.values: dict[str, Any] = {}
+        self.errors: list[str] = []
+        self.notes = Notes()
+
+    def add(self, given: Mapping[str, Any], where: Callable[[str], str], *, final: bool = False) -> dict[str, Any]:
+        """Check the values of one file and return those that are fields of the options.
+
+        ``where`` maps an option to its place, for messages. ``final``: no URI of the SDB is left.
+        """
+        found: dict[str, Any] = {}
+        own: dict[str, Any] = {}
+        for name, value in self._renamed(config_files.with_table(given)).items():
+            if name in self.names:
+                self._typed(found, name, value, partial(where, name), final=final)
+            else:
+                own[name] = value
+                self._remark(name, value, partial(where, name))
+        if own:
+            settings = found.get("module_settings")
+            found["module_settings"] = {**(settings if isinstance(settings, dict) else {}), **own}
+        return found
+
+    def hint(self, name: str) -> Any:
+        """Return the type hint of an option."""
+        return self._hints[name]
+
+    def raise_errors(self) -> None:
+        """Raise ConfigError with all errors, if there are any."""
+        if self.errors:
+            raise ConfigError("\n".join(self.errors))
+
+    def _renamed(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the values with Salt's names replaced by ours: ``return`` (Python allows no such field), ``keep_jobs``."""
+        values = {("return_" if name == "return" else name): value for name, value in given.items()}
+        if "keep_jobs" in values and "keep_jobs_seconds" in self.names:
+            hours = values.pop("keep_jobs")
+            try:
+                values.setdefault("keep_jobs_seconds", int(float(hours) * 3600))
+            except (TypeError, ValueError):
+                self.errors.append(f"option 'keep_jobs' must be a number of hours, not {hours!r}")
+        return values
+
+    def _typed(self, found: dict[str, Any], name: str, value: Any, where: Callable[[], str], *, final: bool) -> None:
+        hint = self._hints[name]
+        if value_types.fits(value, hint) or (not final and _has_sdb(value)):
+            found[name] = value
+            return
+        if value is None and not final:
+            # As in Salt, `id:` without a value is not set.
+            return
+        try:
+            found[name] = value_types.coerced(value, hint)
+        except ValueError:
+            self.errors.append(f"{where()}: option '{name}' must be {value_types.named(hint)}, not {value!r}")
+        else:
+            self.notes.single.append(f"{where()}: option '{name}' is read as {found[name]!r}, not {value!r}")
+
+    def _remark(self, name: str, value: Any, where: Callable[[], str]) -> None:
+        """Note, or count as an error, a name that is no field of the options."""
+        stock = stock_options.treatment(str(name), value, minion=self._minion)
+        if stock is None and "." not in str(name):
+            near = next((known for known in sorted(self.names) if _one_letter_off(str(name), known)), None)
+            if near is not None:
+                self.notes.single.append(
+                    f"{where()}: '{name}' is no option, and so a key of your own; the option is called '{near}'"
+                )
+        elif stock is None:
+            return
+        elif stock.refused:
+            self.errors.append(f"{where()}: option '{name}' is not supported: {stock.why}")
+        else:
+            self.notes.without_effect.setdefault(stock.why, []).append(str(name))
+
+
 def read_options(kind: type[Options], file_name: str, config_dir: str | None, env: Mapping[str, str]) -> Options:
-    """Return the options of the class ``kind``, read from the configuration files and the environment. Raises ConfigError."""
-    hints = typing.get_type_hints(kind)
-    names = {item.name for item in dataclasses.fields(kind)}
+    """Return the options of the class ``kind``, read from the configuration files and the environment.
+
+    Raises ConfigError with all errors.
+    """
+    reader = _Reader(kind)
     values: dict[str, Any] = {}
     directory = config_directory(config_dir, env)
     joined: dict[str, Any] = {}
-    for path in _config_files(directory, file_name):
-        for name, value in _read_file(path).items():
-            checked = _checked(name, value, hints, names, partial(_place, path, name))
+    for path, given in config_files.config_files(directory, file_name):
+        for name, value in reader.add(given, partial(config_files.place, path)).items():
+            checked = value
             if name in _JOINED and path.parent != directory:
-                checked = {**joined.get(name, {}), **checked}
-                joined[name] = checked
-            # Each file may set some of the module settings.
+                checked = joined[name] = {**joined.get(name, {}), **checked}
+            # Each file may set some of the users' own keys.
             values[name] = {**values.get(name, {}), **checked} if name == "module_settings" else checked
+    values |= _from_environment(reader, env)
+    if any(_has_sdb(value) for value in values.values()):
+        values = _looked_up(reader, kind, values, str(directory / file_name))
+    reader.raise_errors()
+    return with_notes(kind(**_below_root(kind, values)), reader.notes.sentences())
+
+
+def with_notes(options: Options, notes: Iterable[str]) -> Options:
+    """Attach notes to options, for ``notes_of``, and return the options."""
+    listed = list(notes)
+    if listed:
+        object.__setattr__(options, "_notes", listed)
+    return options
+
+
+def _from_environment(reader: _Reader, env: Mapping[str, str]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
     for variable, text in env.items():
         name = variable.removeprefix(ENV_PREFIX).lower()
-        if variable.startswith(ENV_PREFIX) and name not in names and name.removesuffix(_FILE) in names:
-            name, text = name.removesuffix(_FILE), _text_of(variable, text)
-        # A variable may be meant for the other kind of process: a lab sources one file for master and minion.
-        if variable.startswith(ENV_PREFIX) and name in names:
-            values[name] = _checked(name, _from_env(variable, text, hints[name]), hints, names, partial(str, variable))
-    if not any(_has_sdb(value) for value in values.values()):
-        return kind(**values)
+        if not variable.startswith(ENV_PREFIX):
+            continue
+        try:
+            if name not in reader.names and name.removesuffix(_FILE) in reader.names:
+                name, text = name.removesuffix(_FILE), _text_of(variable, text)
+            # A variable may be meant for the other kind of process: a lab sources one file for master and minion.
+            if name in reader.names:
+                value = _from_variable(variable, text, reader.hint(name))
+                found |= reader.add({name: value}, dict.fromkeys((name,), variable).__getitem__)
+        except ConfigError as error:
+            reader.errors.append(str(error))
+    return found
+
+
+def _looked_up(reader: _Reader, kind: type[StateOptions], values: Mapping[str, Any], source: str) -> dict[str, Any]:
+    """Return the values with every URI of the SDB replaced by its value. Raise ConfigError if one cannot be looked up."""
+    reader.raise_errors()
     defaults = {item.name: item.default for item in dataclasses.fields(kind)}
     try:
         found = sdb_options.resolved(values, {**defaults, **values})
     except sdb_options.FAILURES as error:
-        raise ConfigError(f"{directory / file_name}: {error}") from error
-    return kind(
-        **{
-            name: _checked(
-                name, value, hints, names, partial(str, f"{directory / file_name}: from the SDB"), final=True
-            )
-            for name, value in found.items()
-        }
-    )
+        raise ConfigError(f"{source}: {error}") from error
+    own = found.pop("module_settings", {})
+    checked = reader.add(found, lambda known: f"{source}: from the SDB", final=True)
+    return {**checked, "module_settings": own}
+
+
+def _below_root(kind: type[StateOptions], values: dict[str, Any]) -> dict[str, Any]:
+    """Return the values with ``root_dir`` in front of each path option, as in Salt, unless the path is below it already."""
+    root = str(values.get("root_dir") or "/").rstrip("/")
+    if not root:
+        return values
+    defaults = {item.name: item.default for item in dataclasses.fields(kind)}
+    found = dict(values)
+    for name in _BELOW_ROOT:
+        path = values.get(name, defaults.get(name))
+        if isinstance(path, str) and path.startswith("/") and path != root and not path.startswith(f"{root}/"):
+            found[name] = root + path
+    return found
 
 
 def _has_sdb(value: object) -> bool:
@@ -181,132 +329,26 @@ def _text_of(variable: str, path: str) -> str:
         raise ConfigError(f"{variable}: {path}: not UTF-8") from error
 
 
-def _config_files(directory: Path, file_name: str) -> Iterator[Path]:
-    main, more = directory / file_name, directory / f"{file_name}.d"
-    try:
-        found = [main] if main.is_file() else []
-        found += sorted(path for path in more.iterdir() if path.suffix == ".conf")
-    except FileNotFoundError:
-        pass
-    except OSError as error:
-        raise ConfigError(f"{error.filename}: cannot be read: {error.strerror}") from error
-    yield from found
-
-
-def _read_file(path: Path) -> dict[str, Any]:
-    try:
-        data = yaml.load(path.read_bytes(), Loader=_LOADER)
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
-    except (yaml.YAMLError, ValueError) as error:
-        # YAML raises ValueError for an invalid date.
-        raise ConfigError(f"{path}: not valid YAML: {_one_line(error)}") from error
-    if data is None:
-        return {}
-    if not isinstance(data, dict):
-        raise ConfigError(f"{path}: must hold `option: value` lines, not a {type(data).__name__}")
-    return _with_settings(_with_table(data))
-
-
-def _one_line(error: Exception) -> str:
-    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-    if mark is None:
-        return " ".join(str(error).split())
-    problem = getattr(error, "problem", None) or getattr(error, "context", None)
-    return f"line {mark.line + 1}, column {mark.column + 1}: {problem}"
-
-
-def _with_table(values: dict[str, Any]) -> dict[str, Any]:
-    """Return the option values with Salt's options ``out.table.NAME`` joined into the one option ``out_table``."""
-    dotted = {name: value for name, value in values.items() if str(name).startswith(_TABLE)}
-    if not dotted:
-        return values
-    rest = {name: value for name, value in values.items() if name not in dotted}
-    table = rest.get("out_table")
-    named = {name.removeprefix(_TABLE): value for name, value in dotted.items()}
-    return rest | {"out_table": {**(table if isinstance(table, dict) else {}), **named}}
-
-
-def _with_settings(values: dict[str, Any]) -> dict[str, Any]:
-    """Return the option values with all options whose name contains a dot moved into the map
-    ``module_settings``, and with them the profiles of the SDB.
-
-    Such options belong to modules, and only the modules can check them. The option ``return`` becomes
-    ``return_``, because Python allows no field of that name.
-    """
-    dotted = {name: value for name, value in values.items() if "." in str(name).strip(".") or _is_section(name, value)}
-    rest = {("return_" if name == "return" else name): value for name, value in values.items() if name not in dotted}
-    if not dotted:
-        return rest
-    settings = rest.get("module_settings")
-    return rest | {"module_settings": {**(settings if isinstance(settings, dict) else {}), **dotted}}
-
-
-def _is_section(name: object, value: object) -> bool:
-    """Return whether an option is a map of a module: a profile of the SDB, or one of ``_SECTIONS``."""
-    return isinstance(value, Mapping) and (name in _SECTIONS or isinstance(value.get("driver"), str))
-
-
-def _place(path: Path, name: str) -> str:
-    """Return the position in the configuration that sets an option, as text such as ``file, line 3``, for an error message."""
-    root = yaml.compose(path.read_bytes(), Loader=_LOADER)
-    lines = [key.start_mark.line + 1 for key, _ in root.value if key.value == str(name)] if root else []
-    return f"{path}, line {lines[-1]}" if lines else str(path)
-
-
-def _from_env(variable: str, text: str, hint: Any) -> Any:
+def _from_variable(variable: str, text: str, hint: Any) -> Any:
     if hint is str:
         return text
     if str in typing.get_args(hint) and type(None) in typing.get_args(hint):
         return text or None
     try:
-        return yaml.load(text, Loader=_LOADER)
+        return yaml.load(text, Loader=config_files.LOADER)
     except (yaml.YAMLError, ValueError) as error:
-        raise ConfigError(f"{variable}: not valid YAML: {_one_line(error)}") from error
+        raise ConfigError(f"{variable}: not valid YAML: {config_files.one_line(error)}") from error
 
 
-def _checked(
-    name: str, value: Any, hints: Mapping[str, Any], names: set[str], where: Callable[[], str], *, final: bool = False
-) -> Any:
-    """Return the value of an option. Raise ConfigError for an unknown option, and for a value of another type; until
-    ``final``, a URI of the SDB has every type.
-    """
-    if name not in names:
-        # Only for minions: `saltern import` explains a stock master's options.
-        if "host_root" in names and (advice := stock_minion_options.advice_for(str(name))):
-            raise ConfigError(f"{where()}: option '{name}' is stock Salt's: {advice}")
-        near = close_matches(str(name), names, n=1)
-        raise ConfigError(f"{where()}: unknown option '{name}'" + (f"; the nearest is '{near[0]}'" if near else ""))
-    hint = hints[name]
-    if not _fits(value, hint) and (final or not _has_sdb(value)):
-        raise ConfigError(f"{where()}: option '{name}' must be {_named(hint)}, not {value!r}")
-    return value
-
-
-def _fits(value: Any, hint: Any) -> bool:
-    origin = typing.get_origin(hint)
-    if hint is Any:
-        return True
-    if origin in (types.UnionType, typing.Union):
-        return any(_fits(value, arm) for arm in typing.get_args(hint))
-    if origin is list:
-        (item,) = typing.get_args(hint)
-        return isinstance(value, list) and all(_fits(entry, item) for entry in value)
-    if origin is dict:
-        key, item = typing.get_args(hint)
-        return isinstance(value, dict) and all(_fits(k, key) and _fits(v, item) for k, v in value.items())
-    if hint is int:
-        return isinstance(value, int) and not isinstance(value, bool)
-    return isinstance(value, hint)
-
-
-def _named(hint: Any) -> str:
-    plain = {int: "a whole number", str: "text", bool: "true or false", type(None): "empty", Any: "anything"}
-    if hint in plain:
-        return plain[hint]
-    arms = [_named(arm) for arm in typing.get_args(hint)]
-    if typing.get_origin(hint) is list:
-        return f"a list (of {arms[0]})"
-    if typing.get_origin(hint) is dict:
-        return f"a map ({arms[0]}: {arms[1]})"
-    return " or ".join(arms)
+def _one_letter_off(word: str, name: str) -> bool:
+    """Return whether one letter added, left out, changed, or exchanged with its neighbour makes ``name`` of ``word``."""
+    if abs(len(word) - len(name)) > 1 or word == name:
+        return False
+    start = next((at for at, (a, b) in enumerate(zip(word, name, strict=False)) if a != b), min(len(word), len(name)))
+    rest, other = word[start:], name[start:]
+    return (
+        rest[1:] == other[1:]
+        or rest[1:] == other
+        or rest == other[1:]
+        or (rest[:2] == other[1::-1] and rest[2:] == other[2:])
+    )

@@ -44,9 +44,6 @@ class StateOptions(Values):
         "smart", "how pillar files are merged: smart, recurse, aggregate, overwrite or none"
     )
     pillar_merge_lists: bool = option(False, "concatenate lists of pillar files instead of replacing them")
-    secret_pillar: list[str] = option(
-        [], "paths of pillar values that returns, events and logs do not show, such as `users:*:password` (globs)"
-    )
     pillar_includes_override_sls: bool = option(False, "included pillar files override the file that includes them")
     pillar_safe_render_error: bool = option(
         True, "tell a minion only which pillar file failed; the reason is only in the master's log"
@@ -71,6 +68,11 @@ class StateOptions(Values):
     tracing: dict[str, Any] = option(
         {}, "traces by OpenTelemetry: enabled, exporter, endpoint, ... (docs/operations/tracing.md)"
     )
+    root_dir: str = option("/", "directory that is put in front of the paths of all files and directories")
+    default_include: list[str] | str = option(
+        "", "globs of configuration files that are read after this one; empty: master.d/*.conf or minion.d/*.conf"
+    )
+    include: list[str] | str = option([], "further globs of configuration files, read after those of default_include")
     conf_file: str = option(
         "", "value of `__opts__['conf_file']` in users' modules; empty: <config dir>/master or <config dir>/minion"
     )
@@ -174,6 +176,22 @@ class StateOptions(Values):
     log_level: str = option(
         "warning", "least severity that is logged: quiet (nothing), critical, error, warning, info, debug"
     )
+    log_file: str = option(
+        "",
+        "file that also receives the log, or a URI of a syslog: file:///dev/log, udp://HOST:PORT; empty: stderr only",
+    )
+    log_level_logfile: str | None = option(None, "least severity that is written to log_file; null: log_level")
+    log_granular_levels: dict[str, str] = option({}, "logger -> least severity that it logs")
+    log_fmt_console: str = option("", "format of a line on stderr, as Salt's; empty: log_format says it")
+    log_fmt_logfile: str = option(
+        "%(asctime)s,%(msecs)03d [%(name)-17s:%(lineno)-4d][%(levelname)-8s][%(process)d] %(message)s",
+        "format of a line in log_file, as Salt's",
+    )
+    log_datefmt: str = option("%H:%M:%S", "format of times in log_fmt_console")
+    log_datefmt_console: str = option("", "the same, preferred; empty: log_datefmt")
+    log_datefmt_logfile: str = option("%Y-%m-%d %H:%M:%S", "format of times in log_file")
+    log_rotate_max_bytes: int = option(0, "size in bytes at which log_file is renamed and begun anew; 0: never")
+    log_rotate_backup_count: int = option(0, "number of renamed log files that are kept")
     log_format: str = option("text", "text or json (one object a line, with role, jid and minion)")
     health_host: str = option("127.0.0.1", "address of /healthz, /readyz and /metrics")
     health_port: int = option(0, "port of /healthz, /readyz and /metrics; 0: not served")

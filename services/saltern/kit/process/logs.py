@@ -1,4 +1,6 @@
-"""Logs of a role on stderr: one line or one JSON object for each record, with the role, and the JID and minion that it concerns.
+"""Logs of a process, on stderr and in the file of the option ``log_file``.
+
+On stderr there is one line or one JSON object for each record, with the role, and the JID and minion that it concerns.
 
 Use ``log.info("...", extra={"jid": jid, "minion": minion_id})``; both are fields of their own in the JSON form.
 """
@@ -9,8 +11,20 @@ import json
 import logging
 import sys
 import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from saltern.kit.config.reading import ConfigError
+from saltern.kit.config.state_options import StateOptions
+from statecore.model.lazy import lazy_module
+
+if TYPE_CHECKING:
+    import socket
+    from logging import handlers
+else:
+    # Only for a log file: most processes log to stderr.
+    socket, handlers = lazy_module("socket"), lazy_module("logging.handlers")
 
 #: Salt's level names. "quiet" silences everything.
 LEVELS: dict[str, int] = {
@@ -76,17 +90,115 @@ class TextFormatter(logging.Formatter):
         return f"{text} [{context}]" if context else text
 
 
-def configure(role: str, level: str, form: str) -> None:
-    """Send the log of this process to stderr. ``level`` is one of LEVELS, ``form`` is text or json. Raises ConfigError."""
-    if level not in LEVELS:
-        raise ConfigError(f"log_level must be one of {', '.join(LEVELS)}, not '{level}'")
-    if form not in ("text", "json"):
-        raise ConfigError(f"log_format must be text or json, not '{form}'")
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonFormatter(role) if form == "json" else TextFormatter(role))
+class SaltFormatter(logging.Formatter):
+    """Formats a log record by a format of Salt's options, such as ``log_fmt_console``.
+
+    Besides the fields of Python's logging there are %(jid)s, %(minion_id)s, and Salt's names in brackets and colours
+    (%(bracketlevel)s, %(colorlevel)s ...), which are without colour.
+    """
+
+    def __init__(self, option: str, form: str, dates: str, minion_id: str) -> None:
+        try:
+            super().__init__(form, dates)
+        except ValueError as error:
+            raise ConfigError(f"{option}: {form!r} is no format of log lines: {error}") from error
+        self._minion_id = minion_id
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the log record as text; control characters are visible."""
+        jid = getattr(record, "jid", "")
+        fields = {
+            "jid": f"[JID: {jid}]" if jid else "",
+            "minion_id": self._minion_id,
+            "bracketname": f"[{record.name:<17}]",
+            "bracketlevel": f"[{record.levelname:<8}]",
+            "bracketprocess": f"[{record.process:>5}]",
+        }
+        plain = {f"color{name.removeprefix('bracket')}": text for name, text in fields.items() if name.startswith("b")}
+        for name, text in {**fields, **plain, "colormsg": record.getMessage()}.items():
+            if name not in vars(record) or name == "jid":
+                setattr(record, name, text)
+        try:
+            return visible(super().format(record)).replace("\n", "\n  ")
+        finally:
+            record.jid = jid
+
+
+def configure(role: str, options: StateOptions, level: str | None = None) -> None:
+    """Send the log of this process to stderr, and to ``log_file`` if the options name one.
+
+    ``level`` is one of LEVELS and replaces the option ``log_level``. A log file that cannot be opened is a warning. Raises
+    ConfigError for an unknown level or format.
+    """
+    console = _level("log_level", level or options.log_level)
+    if options.log_format not in ("text", "json"):
+        raise ConfigError(f"log_format must be text or json, not '{options.log_format}'")
+    name = str(getattr(options, "id", ""))
+    handler: logging.Handler = logging.StreamHandler(sys.stderr)
+    if options.log_fmt_console:
+        dates = options.log_datefmt_console or options.log_datefmt
+        handler.setFormatter(SaltFormatter("log_fmt_console", options.log_fmt_console, dates, name))
+    else:
+        handler.setFormatter(JsonFormatter(role) if options.log_format == "json" else TextFormatter(role))
+    handler.setLevel(console)
     root = logging.getLogger()
     root.handlers[:] = [handler]
-    root.setLevel(LEVELS[level])
+    root.setLevel(console)
+    if options.log_file:
+        _add_file(root, options, console, name)
+    for logger, least in options.log_granular_levels.items():
+        logging.getLogger(logger).setLevel(_level(f"log_granular_levels: {logger}", least))
+
+
+def _level(option: str, name: str) -> int:
+    if name.lower() not in LEVELS:
+        raise ConfigError(f"{option} must be one of {', '.join(LEVELS)}, not '{name}'")
+    return LEVELS[name.lower()]
+
+
+def _add_file(root: logging.Logger, options: StateOptions, console: int, name: str) -> None:
+    level = _level("log_level_logfile", options.log_level_logfile) if options.log_level_logfile else console
+    formatter = SaltFormatter("log_fmt_logfile", options.log_fmt_logfile, options.log_datefmt_logfile, name)
+    try:
+        handler = _file_handler(options)
+    except (OSError, ValueError) as error:
+        root.warning("log_file: %s cannot be written: %s; the log goes to stderr only", options.log_file, error)
+        return
+    handler.setFormatter(formatter)
+    handler.setLevel(level)
+    root.addHandler(handler)
+    root.setLevel(min(console, level))
+
+
+def _file_handler(options: StateOptions) -> logging.Handler:
+    """Return the handler of ``log_file``: a file, or a syslog. Raise OSError or ValueError if it cannot be opened."""
+    scheme, found, rest = options.log_file.partition("://")
+    if not found:
+        Path(options.log_file).parent.mkdir(parents=True, exist_ok=True)
+        if options.log_rotate_max_bytes:
+            return handlers.RotatingFileHandler(
+                options.log_file,
+                maxBytes=options.log_rotate_max_bytes,
+                backupCount=options.log_rotate_backup_count,
+                encoding="utf-8",
+            )
+        return handlers.WatchedFileHandler(options.log_file, encoding="utf-8")
+    place, _, facility = rest.partition("/") if scheme != "file" else (rest, "", "")
+    if scheme == "file":
+        # file:///dev/log/LOG_DAEMON names a facility behind the socket.
+        path, _, last = rest.rpartition("/")
+        rest, facility = (path, last) if last.startswith("LOG_") else (rest, "")
+        return handlers.SysLogHandler(rest, facility=_facility(facility))
+    if scheme not in ("udp", "tcp"):
+        raise ValueError(f"'{scheme}' is none of file, udp, tcp")
+    host, _, port = place.partition(":")
+    kind = socket.SOCK_DGRAM if scheme == "udp" else socket.SOCK_STREAM
+    return handlers.SysLogHandler((host, int(port or 514)), facility=_facility(facility), socktype=kind)
+
+
+def _facility(name: str) -> int:
+    known: Mapping[str, int] = handlers.SysLogHandler.facility_names
+    return known.get(name.removeprefix("LOG_").lower(), handlers.SysLogHandler.LOG_USER)
 
 
 def _context(record: logging.LogRecord) -> dict[str, object]:

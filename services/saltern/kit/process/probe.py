@@ -12,6 +12,7 @@ import sys
 from collections.abc import Sequence
 
 from saltern.kit.config.master import ConfigError, load_master
+from saltern.kit.config.reading import notes_of
 
 #: Paths of the two probes: readiness and liveness.
 READY = "/readyz"
@@ -25,13 +26,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("-c", "--config-dir", default=None)
     arguments = parser.parse_args(argv)
     try:
-        port = load_master(arguments.config_dir).health_port
+        options = load_master(arguments.config_dir)
+        port = options.health_port
     except ConfigError as error:
         sys.stderr.write(f"saltern health: {error}\n")
         return 1
     if not port:
         sys.stderr.write(
             "saltern health: health_port is 0: this role answers no probes; set it, or SALTERN_HEALTH_PORT\n"
+            + "".join(f"{note}\n" for note in notes_of(options))
         )
         return 1
     try:

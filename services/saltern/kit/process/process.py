@@ -105,7 +105,7 @@ def explain(name: str, file_name: str, config_dir: str | None, error: ConfigErro
     ``error`` is the reason. The health port and the pause come from ``fallback_options``.
     """
     options = fallback_options(file_name, config_dir)
-    configure(name, options.log_level, options.log_format)
+    configure(name, options)
     # If another process has the port, the reason is only in the log.
     with contextlib.suppress(ConfigError), open_probes(name, options) as (health, _):
         hold(health, catch_signals(), logging.getLogger(f"saltern.{name}"), error, options.config_error_pause)

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Protocol
 
 from saltern.kit.config.master import ConfigError, MasterOptions, key_directory, load_master
+from saltern.kit.config.reading import notes_of
 from saltern.kit.process.health import Health
 from saltern.kit.process.logs import configure
 from saltern.kit.process.metrics import Metrics
@@ -105,9 +106,10 @@ def run_role(
     try:
         try:
             options = load_master(arguments.config_dir)
+            notes = notes_of(options)
             given = {option: getattr(arguments, option) for option, _ in (flags or {}).values()}
             options = dataclasses.replace(options, **{option: one for option, one in given.items() if one is not None})
-            configure(name, arguments.log_level or options.log_level, options.log_format)
+            configure(name, options, arguments.log_level)
         except ConfigError as error:
             explain(name, "master", arguments.config_dir, error)
             raise
@@ -120,6 +122,8 @@ def run_role(
             role = Role(name, options, keys, health, metrics, log, catch_signals(), tracing)
             # Before its loop runs, a role has not registered all its checks.
             health.check("start", lambda: None if health.begun else f"the loop of {name} has not begun")
+            for note in notes:
+                log.warning("%s", note)
             log.info("%s starts", name)
             try:
                 loop(role)

@@ -64,7 +64,7 @@ def run(argv: Sequence[str]) -> int:
     made = parser()
     flags = made.parse(argv)
     options = _options(flags)
-    configure("salt-call", flags.log_level or options.log_level, options.log_format)
+    configure("salt-call", options, flags.log_level)
     printer = Printer(flags, options)
     if not flags.words and not flags.grains and not flags.doc:
         made.error("a function is missing, as in: salt-call test.ping")

@@ -59,4 +59,4 @@ def test_no_port(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest
 def test_a_broken_configuration(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "master").write_text("helth_port: 1\n")
     assert probe.main(["-c", str(tmp_path)]) == 1
-    assert "the nearest is 'health_port'" in capsys.readouterr().err
+    assert "the option is called 'health_port'" in capsys.readouterr().err

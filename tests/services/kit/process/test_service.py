@@ -63,7 +63,7 @@ def test_a_role_has_what_it_needs(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("timeot: 7\n", "line 1: unknown option 'timeot'; the nearest is 'timeout'"),
+        ("timeout: long\n", "line 1: option 'timeout' must be a whole number, not 'long'"),
         ("log_level: loud\n", "log_level must be one of"),
         ("log_format: xml\n", "log_format must be text or json"),
         ("health_host: 127.0.0.1\nhealth_port: 70000\n", "health_port 127.0.0.1:70000"),
