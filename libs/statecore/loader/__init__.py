@@ -16,6 +16,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from statecore.loader import extensions, providers
 from statecore.loader.arguments import Parameters
@@ -26,7 +27,13 @@ from statecore.loader.salt_imports import LOADED
 from statecore.loader.user_module import UserModule
 from statecore.model.context import Context
 from statecore.model.errors import NotAvailable
+from statecore.model.lazy import lazy_module
 from statecore.model.nearest import close_matches
+
+if TYPE_CHECKING:
+    from statecore.loader import moved_modules
+else:
+    moved_modules = lazy_module("statecore.loader.moved_modules")
 
 log = logging.getLogger(__name__)
 
@@ -147,7 +154,8 @@ class Loader:
         if chosen and not found and not reasons:
             reasons.append(f"'{chosen}' was chosen as its provider, and no such file serves it")
         if not found:
-            self._missing[key] = NotAvailable(name, "; ".join(reasons))
+            reason = "; ".join(reasons) or moved_modules.advice(kind, name)
+            self._missing[key] = NotAvailable(name, reason)
             raise self._missing[key]
         self._by_name[key] = found
         return found
