@@ -32,10 +32,17 @@ class Mutation:
     new: str
     #: ``file::test`` in this folder.
     attack: str
+    #: Further (old, new) texts of the file: a second defence, behind which the first one would not be missed.
+    also: tuple[tuple[str, str], ...] = ()
 
 
 _HANDLER = "services/saltern/mworker/request_handler.py"
 _RECEIVED = "services/saltern/mworker/commands/received_files.py"
+_ARCHIVES = "libs/statecore/system/hostfiles/archives.py"
+_MINION_PORT = "services/saltern/reqserver/minion_port.py"
+_KEYS = "libs/saltwire/keys.py"
+_REDACTION = "libs/statecore/model/redaction.py"
+_AUDIT = "libs/masterstore/audit_chain.py"
 
 MUTATIONS = (
     Mutation(
@@ -276,6 +283,127 @@ MUTATIONS = (
         "MAX_RISKY_ATTEMPTS = 2",
         "test_request_bounds.py::test_a_request_that_ends_workers_is_given_up",
     ),
+    Mutation(
+        "an archive is written by descriptors of its target",
+        _ARCHIVES,
+        "with confined(target) as inside:",
+        "with contextlib.nullcontext(target) as inside:",
+        "test_archives.py::test_no_member_leaves_the_target",
+        # Without `..` behind a name a link is harmless, too.
+        (("text = _normal(leads)", "text = leads"),),
+    ),
+    Mutation(
+        "names of an archive are read before anything is removed",
+        _ARCHIVES,
+        'return normal == ".." or normal.startswith("../")',
+        "return False",
+        "test_archives.py::test_no_name_has_anything_removed_outside",
+    ),
+    Mutation(
+        "minions' expressions run in RE2",
+        "services/saltern/mworker/linear_regex.py",
+        'return _Linear(engine.compile(_ESCAPE.sub(lambda pair: r"\\z" if pair[1] == "Z" else pair[0], pattern), options))',
+        "return re.compile(pattern)",
+        "test_targets_of_minions.py::test_expressions_that_need_backtracking_are_refused",
+    ),
+    Mutation(
+        "pillar is compared exactly for minions",
+        "services/saltern/mworker/targets.py",
+        "_PEERS_READING = Reading(linear_regex, literal_pillar=True)",
+        "_PEERS_READING = Reading(linear_regex)",
+        "test_targets_of_minions.py::test_pillar_is_not_read_piece_by_piece",
+    ),
+    Mutation(
+        "incomplete requests have a bound",
+        _MINION_PORT,
+        "while self._held > self._max_held and len(self._holding) > 1:",
+        "while False:",
+        "test_connections.py::test_half_requests_on_many_connections_are_bounded",
+    ),
+    Mutation(
+        "connections of one address have a rate",
+        _MINION_PORT,
+        "if not self._connections.admit(network, now, 1.0):",
+        "if False:",
+        "test_floods.py::test_a_flood_of_one_address_is_bounded",
+    ),
+    Mutation(
+        "requests of one address have a rate",
+        _MINION_PORT,
+        "if self._requests.wait(peer.network, now) > 0:",
+        "if False:",
+        "test_floods.py::test_a_flood_of_one_address_is_bounded",
+    ),
+    Mutation(
+        "peers' keys have a size",
+        _KEYS,
+        "if not MIN_BITS <= key.key_size <= MAX_BITS:",
+        "if False:",
+        "test_peer_keys.py::test_a_key_that_is_weak_or_slow_is_refused",
+    ),
+    Mutation(
+        "peers' keys have a small exponent",
+        _KEYS,
+        "if not _MIN_EXPONENT <= exponent <= _MAX_EXPONENT or not exponent % 2:",
+        "if False:",
+        "test_peer_keys.py::test_a_key_that_is_weak_or_slow_is_refused",
+    ),
+    Mutation(
+        "arguments are hidden by their names",
+        _REDACTION,
+        "return {key: _hide(value) if is_secret_name(key) else _value(value, depth - 1) for key, value in one.items()}",
+        "return {key: _value(value, depth - 1) for key, value in one.items()}",
+        "test_redaction.py::test_arguments_are_shown_without_secrets",
+    ),
+    Mutation(
+        "arguments are hidden by their positions",
+        _REDACTION,
+        'positions = SECRET_POSITIONS.get(fun, ()) if isinstance(fun, str) else ()',
+        "positions: tuple[int, ...] = ()",
+        "test_redaction.py::test_arguments_are_shown_without_secrets",
+    ),
+    Mutation(
+        "a hidden state's return is hidden",
+        _REDACTION,
+        '        return {**returned, **{key: redacted(returned[key]) for key in _NO_LOG_KEYS if key in returned}}',
+        "        return returned",
+        "test_redaction.py::test_a_state_run_shows_no_secret",
+    ),
+    Mutation(
+        "a hidden state's name is not logged",
+        _REDACTION,
+        'return MASK if is_hidden(low) else low["name"]',
+        'return low["name"]',
+        "test_redaction.py::test_a_state_run_shows_no_secret",
+    ),
+    Mutation(
+        "the master shows a job without secrets",
+        "services/saltern/mworker/commands/control.py",
+        'shown = {"arg": shown_arguments(fun, arg)}',
+        'shown = {"arg": arg}',
+        "test_redaction.py::test_the_master_shows_no_secret_of_a_job",
+    ),
+    Mutation(
+        "seals cover the entries of the audit record",
+        _AUDIT,
+        "if len(covered) != seal.count or digest_of(b\"\".join(map(code_line, covered))) != seal.digest:",
+        "if False:",
+        "test_audit.py::test_verify_finds_a_changed_record",
+    ),
+    Mutation(
+        "workers count their entries",
+        _AUDIT,
+        "        if no <= before:",
+        "        if False:",
+        "test_audit.py::test_verify_finds_a_changed_record",
+    ),
+    Mutation(
+        "refusals do not fill the audit record",
+        "services/saltern/mworker/audit_log.py",
+        "if count <= _REFUSALS:",
+        "if True:",
+        "test_audit.py::test_refusals_do_not_push_everything_else_out",
+    ),
 )  # fmt: skip
 
 
@@ -287,9 +415,11 @@ def result_of(mutation: Mutation) -> str:
             shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
         source = copy / mutation.file
         text = source.read_text("utf-8")
-        if text.count(mutation.old) != 1:
-            return f"{mutation.file} has the text {text.count(mutation.old)} times"
-        source.write_text(text.replace(mutation.old, mutation.new), "utf-8")
+        for old, new in ((mutation.old, mutation.new), *mutation.also):
+            if text.count(old) != 1:
+                return f"{mutation.file} has the text {old!r} {text.count(old)} times"
+            text = text.replace(old, new)
+        source.write_text(text, "utf-8")
         paths = os.pathsep.join([str(copy / "libs"), str(copy / "services"), str(ROOT)])
         file, _, name = mutation.attack.partition("::")
         options = ["-q", "-x", "-n", "0", "-p", "no:cacheprovider"]
