@@ -23,7 +23,7 @@ PACKAGES := libs/statecore libs/saltwire libs/masterstore services
 PYTHON_FOUND = $(shell command -v $(PYTHON) || command -v python3)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab lab-down test test-fast test-one coverage check format docs bench bench-jobs bench-states lock oracle wheels changelog sbom sbom-images audit-dependencies interop security security-mutations fuzz chaos chaos-containers images container-test userland-test k8s-check k8s-run clean
+.PHONY: help lab lab-down test test-fast test-one coverage check format docs bench bench-jobs bench-states lock oracle wheels changelog sbom sbom-images audit-dependencies interop security security-containers security-mutations fuzz chaos chaos-containers images container-test userland-test k8s-check k8s-run clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -129,6 +129,9 @@ chaos: $(VENV)/.ready oracle ## kill, stop and cut off every role, Redis and 52 
 
 security: $(VENV)/.ready ## try every known attack on a master, and count: N refused of M tried (T= selects: T="-k replay")
 	$(WITH_ORACLE) $(BIN)/python -m tests.security.run -n $(WORKERS) --dist loadfile $(T)
+
+security-containers: $(VENV)/.ready ## try attacks from inside each container of compose.yaml, and count (a Docker engine; minutes)
+	SALTERN_REQUIRE_ENGINE=1 $(BIN)/python -m tests.security.run tests/container/test_attacks.py $(T)
 
 security-mutations: $(VENV)/.ready ## take out one defence after the other; a named attack must then succeed (T= words of defences; minutes)
 	$(BIN)/python -m tests.security.mutations $(T)

@@ -1,4 +1,4 @@
-"""Runs the attacks of this folder: ``python -m tests.security.run [options of pytest ...]``.
+"""Runs the attacks of this folder, or of a named file: ``python -m tests.security.run [file] [options of pytest ...]``.
 
 One attack is one case of a test; the test passes if the attack is refused. Tests with the marker ``ordinary`` are no attacks: they
 check that ordinary use goes on, and they are not counted. The last line is ``N refused of M tried``. Exit code 0 if every attack
@@ -52,10 +52,12 @@ class Count:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the tests with these options of pytest and return the exit code."""
+    """Run the tests with these options of pytest and return the exit code. Without a file they are those of this folder."""
     count = Count()
-    code = int(pytest.main(["-q", str(Path(__file__).parent), *arguments], plugins=[count]))
-    selects = any(each in ("-k", "-m", "--lf", "--deselect") or "::" in each for each in arguments)
+    named = any(each.partition("::")[0].endswith(".py") for each in arguments)
+    where = [] if named else [str(Path(__file__).parent)]
+    code = int(pytest.main(["-q", *where, *arguments], plugins=[count]))
+    selects = named or any(each in ("-k", "-m", "--lf", "--deselect") or "::" in each for each in arguments)
     few = len(count.tried) < FEWEST and not selects
     if few:
         print(f"\nfewer than {FEWEST} attacks were tried", file=sys.stderr)
