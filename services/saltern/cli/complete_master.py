@@ -13,7 +13,7 @@ from pathlib import Path
 
 from saltern.cli.context import CommandContext
 from saltern.kit.config.master import ConfigError
-from saltern.kit.links.control import ControlError, ControlTimeout, WheelFunctions
+from saltern.kit.links.control import ControlError, ControlTimeout, wheel_functions
 from statecore.host.content import atomic_file
 
 #: Seconds to wait for the master.
@@ -34,7 +34,7 @@ def names_about(about: str, context: CommandContext) -> Mapping[str, list[str]]:
     with contextlib.suppress(ControlError, ControlTimeout, ConfigError):
         control = context.control(options, config_dir=None)
         if about == "keys":
-            found = WheelFunctions(control, _PATIENCE)("key.list_all")
+            found = wheel_functions(control, _PATIENCE)("key.list_all")
         else:
             # The wheel is not used here: each of its calls fires an event, and each press of Tab would be one.
             found["minions"] = control.call("targets", timeout=_PATIENCE, tgt="*", tgt_type="glob")["minions"]

@@ -17,7 +17,7 @@ from saltern.cli.key_options import list_named, parse_flags
 from saltern.kit.command.command_line import CommandError, Exit
 from saltern.kit.command.output.flags import Printer
 from saltern.kit.links.answers import WheelCall
-from saltern.kit.links.control import CONTROL_PATIENCE, WheelFunctions
+from saltern.kit.links.control import CONTROL_PATIENCE, wheel_functions
 from statecore.model.lazy import lazy_module
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def _salt_key(flags: argparse.Namespace, context: CommandContext, ask: Callable[
     if action == "gen-keys":
         # The master is not asked: it may be on another machine.
         return key_files.gen_keys(match, flags, options, printer)
-    wheel = WheelFunctions(context.control(options, config_dir=flags.config_dir), CONTROL_PATIENCE)
+    wheel = wheel_functions(context.control(options, config_dir=flags.config_dir), CONTROL_PATIENCE)
     if action in _WITH_FILES:
         work: Callable[..., int] = getattr(key_files, _WITH_FILES[action])
         return work(match, flags, options, printer, wheel, partial(_confirmed, True, ask))

@@ -10,7 +10,7 @@ import zmq
 
 from saltern.kit.config.master import ConfigError, load_master
 from saltern.kit.links.answers import WheelCall
-from saltern.kit.links.control import ControlClient, ControlError, ControlTimeout, WheelFunctions, connect_control
+from saltern.kit.links.control import ControlClient, ControlError, ControlTimeout, connect_control, wheel_functions
 from saltern.lab.plan import KeyStuckError, LabError, Paths
 
 #: Seconds between two requests for the list of keys.
@@ -46,7 +46,7 @@ def master(paths: Paths) -> Iterator[ControlClient]:
 
 def wheel_of(control: ControlClient) -> WheelCall:
     """Return a function that calls wheel functions over a connection to the master's port 4507."""
-    return WheelFunctions(control, _PATIENCE)
+    return wheel_functions(control, _PATIENCE)
 
 
 def accept_keys(wheel: WheelCall, paths: Paths, minions: Sequence[str], seconds: float) -> list[str]:

@@ -13,9 +13,9 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 from statecore.analysis.commands.exit_codes import CommandFault
-from statecore.model.option_types import OPTIONS, type_errors
+from statecore.model.option_types import OPTIONS
 from statecore.model.ports import Jobs
-from statecore.render import yaml
+from statecore.runtime.option_files import OptionFileError, checked, read_map
 from statecore.runtime.runtime import Runtime, local_runtime
 
 _DEFAULT_ROOT = "/srv/salt"
@@ -148,9 +148,10 @@ def cachedir_of(options: MinionOptions) -> str:
 
 
 def _options_in(file: str) -> dict[str, object]:
-    options = mapping_in(file, "config")
-    if faults := type_errors(options):
-        raise CommandFault(f"config: {file}: {'; '.join(faults)}")
+    try:
+        options = checked(mapping_in(file, "config"), file)
+    except OptionFileError as error:
+        raise CommandFault(f"config: {error}") from error
     return {name: value for name, value in options.items() if value is not None or name not in OPTIONS}
 
 
@@ -160,17 +161,9 @@ def mapping_in(file: str, what: str) -> dict[str, object]:
     The output of ``salt-call --out json`` is accepted too: the map below its only key ``local`` is returned.
     """
     try:
-        data = yaml.load(Path(file).read_text("utf-8"))
-    except yaml.YamlFault as fault:
-        raise CommandFault(f"{what}: {file}:{fault.line}: {fault}") from fault
-    except UnicodeDecodeError as error:
-        raise CommandFault(f"{what}: {file} is no UTF-8 text") from error
-    except OSError as error:
-        raise CommandFault(f"{what}: {file} cannot be read: {error.strerror}") from error
-    if data is None:
-        return {}
-    if not isinstance(data, dict):
-        raise CommandFault(f"{what}: {file} holds no map of names to values")
+        data = read_map(file)
+    except OptionFileError as error:
+        raise CommandFault(f"{what}: {error}") from error
     # salt-call --out json prints its return below the key "local".
     only = next(iter(data.values()), None) if len(data) == 1 and "local" in data else None
     return only if isinstance(only, dict) else data

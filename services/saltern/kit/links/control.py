@@ -11,22 +11,20 @@ import itertools
 import os
 import time
 from collections.abc import Mapping
-from typing import Literal, overload
+from typing import Any, Literal, overload
 
 import msgpack
 import zmq
 
 from saltern.kit.config.master import ClientOptions, key_directory
 from saltern.kit.links.answers import (
-    ImportAnswer,
     JobPage,
     JobStatus,
-    KeyLists,
-    KeyTexts,
     MinionAnswer,
     PublishAnswer,
     RunnerAnswer,
     TargetAnswer,
+    WheelCall,
 )
 from saltern.kit.links.sockets import LinkKeys, connect
 
@@ -138,31 +136,16 @@ class ControlClient:
         return None
 
 
-class WheelFunctions:
-    """Calls wheel functions over a client for port 4507 (a ``WheelCall``)."""
+def wheel_functions(control: ControlClient, timeout: float | None = None) -> WheelCall:
+    """Return a function that calls wheel functions over a client for port 4507.
 
-    def __init__(self, control: ControlClient, timeout: float | None = None) -> None:
-        """Use ``control``. ``timeout``: seconds that the master has to answer; None: 30."""
-        self._control, self._timeout = control, timeout
+    ``timeout``: seconds that the master has to answer; None: 30.
+    """
 
-    @overload
-    def __call__(
-        self, fun: Literal["key.list_all", "key.list_match", "key.accept", "key.reject", "key.delete"], **kwarg: object
-    ) -> KeyLists: ...
-    @overload
-    def __call__(
-        self, fun: Literal["key.key_str", "key.finger", "key.master_key_str"], **kwarg: object
-    ) -> KeyTexts: ...
-    @overload
-    def __call__(self, fun: Literal["sys.doc"]) -> dict[str, str]: ...
-    @overload
-    def __call__(self, fun: Literal["key.import"], **kwarg: object) -> ImportAnswer: ...
-    @overload
-    def __call__(self, fun: str, **kwarg: object) -> object: ...
+    def call(fun: str, **kwarg: object) -> Any:
+        return control.call("wheel", timeout=timeout, fun=fun, kwarg=kwarg)
 
-    def __call__(self, fun: str, **kwarg: object) -> object:
-        """Run a wheel function on the master and return its value. Raises ControlError and ControlTimeout."""
-        return self._control.call("wheel", timeout=self._timeout, fun=fun, kwarg=kwarg)
+    return call
 
 
 def connect_control(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 
-from saltern.kit.links.control import WheelFunctions
+from saltern.kit.links.control import wheel_functions
 from saltern.mworker.runners.runner import Runner, RunnerTools
 
 
@@ -33,4 +33,4 @@ def execution(tools: RunnerTools) -> dict[str, object]:
 
 def wheel(tools: RunnerTools) -> dict[str, str]:
     """Return {wheel function: its documentation}."""
-    return WheelFunctions(tools.control)("sys.doc")
+    return wheel_functions(tools.control)("sys.doc")

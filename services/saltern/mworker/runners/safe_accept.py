@@ -19,7 +19,7 @@ from typing import IO, TYPE_CHECKING, Any
 import yaml
 
 from saltern.kit.config.master import MasterOptions
-from saltern.kit.links.control import WheelFunctions
+from saltern.kit.links.control import wheel_functions
 from saltern.mworker.runners.runner import RunnerFault, RunnerTools
 from saltwire import tags
 from statecore.model.lazy import lazy_module
@@ -65,7 +65,7 @@ def safe_accept(tools: RunnerTools, target: object, tgt_type: str = "glob") -> l
     machines = {minion: row for minion, row in _roster(tools.options).items() if _meant(target, tgt_type, minion)}
     if not machines:
         raise RunnerFault(f"no minion of the roster {_place(tools.options)} is meant by {target!r} ({tgt_type})")
-    known = WheelFunctions(tools.control)("key.finger", match="*")
+    known = wheel_functions(tools.control)("key.finger", match="*")
     accepted, pending = known.get("minions", {}), known.get("minions_pre", {})
     unaccepted = {minion: row for minion, row in machines.items() if minion not in accepted}
     with futures.ThreadPoolExecutor(_AT_ONCE) as pool:

@@ -322,9 +322,9 @@ WRONG: dict[str, tuple[tuple[str, ...], int, str]] = {
         "'file_roots' must be a map of environments to lists of directories, not",
     ),
     "grains that are not there": (("check", "srv", "--grains", "gone"), 64, "grains: there is no gone"),
-    "grains that are no map": (("check", "srv", "--grains", "list.yaml"), 64, "list.yaml holds no map"),
+    "grains that are no map": (("check", "srv", "--grains", "list.yaml"), 64, "must hold values by name, not a list"),
     "a pillar that is no YAML": (("check", "srv", "--pillar", "broken.yaml"), 64, "broken.yaml:3: "),
-    "a pillar that is no text": (("check", "srv", "--pillar", "binary"), 64, "binary is no UTF-8 text"),
+    "a pillar that is no text": (("check", "srv", "--pillar", "binary"), 64, "binary is not UTF-8 text"),
     "a host that is not there": (("plan", "--file-root", "srv", "--root", "gone"), 64, "host root: there is no gone"),
     "an unknown SLS": (("plan", "wbe", "--file-root", "srv", "--grains", "grains.yaml"), 1, "the nearest is 'web'"),
     "an unknown ID": (

@@ -151,7 +151,7 @@ def test_localconfig_goes_over_the_options(minion):
     ("text", "says"),
     [
         (None, "cannot be read: No such file or directory"),
-        ("- a\n", "must hold options by name, not a list"),
+        ("- a\n", "must hold values by name, not a list"),
         ("a: b: c\n", "mine.yml:1: mapping values are not allowed"),
         ("a: \udcff\n", "is not UTF-8 text"),
         ("jinja_sls_env: 5\n", "mine.yml: 'jinja_sls_env' must be a map, not the int 5"),
