@@ -5,6 +5,7 @@ Salt: salt/modules/file.py, source_list, get_source_sum, extract_hash, _check_si
 
 from __future__ import annotations
 
+import hashlib
 import re
 import stat
 from collections.abc import Iterator, Mapping, Sequence
@@ -185,6 +186,23 @@ class FileVerification:
             if given.startswith(downloads.SCHEMES):
                 place.unlink(missing_ok=True)
             raise CommandError(f"{downloads.shown(given)}: {error}") from error
+
+    def is_met(self, ctx: Context, source: object, content: bytes | Path) -> bool:
+        """Return whether a file has the digest that is required of its one http(s) source, so that no download is needed.
+
+        Hash files are not read: they change with the files that they list.
+        """
+        given = str(self.source_hash).strip()
+        if not isinstance(source, str) or not source.startswith(downloads.SCHEMES) or self.use_etag:
+            return False
+        if given.startswith(("/", "salt://", "file://", *downloads.SCHEMES)):
+            return False
+        wanted = self.digest(ctx, source, "", "")
+        if wanted is None:
+            return False
+        if isinstance(content, Path):
+            return digests.digest_of(content, wanted[0]) == wanted[1]
+        return hashlib.new(wanted[0], content).hexdigest() == wanted[1]
 
     def check(self, found: FileSource, digest: tuple[str, str] | None, name: str) -> None:
         """Raise WrongDigest when the source file ``found`` of the state ``name`` does not have the required ``digest``."""

@@ -16,11 +16,21 @@ HIDDEN = "<show_changes=False>"
 #: Bytes at the start of a file that are searched for a null byte. diff and git do the same.
 _SNIFF = 8192
 
+#: Bytes at the start of a file that tell whether it is text in another character set than UTF-8.
+_BEGINNING = 512
+
+#: Bytes of a text in ASCII.
+_ASCII = bytes(range(32, 127)) + b"\n\r\t\f\b"
+
 _BLOCK = 1024 * 1024
 
 
 def is_binary(data: bytes | Path) -> bool:
-    """Return whether a content is not UTF-8 text, or has a null byte near its start."""
+    """Return whether a content has a null byte near its start, or is neither UTF-8 nor text in another character set.
+
+    As in Salt, it is text in another character set if at most three of ten bytes near its start are not ASCII. Large
+    files count as binary then.
+    """
     if isinstance(data, Path):
         return _is_binary_file(data)
     if b"\0" in data[:_SNIFF]:
@@ -28,7 +38,8 @@ def is_binary(data: bytes | Path) -> bool:
     try:
         data.decode()
     except UnicodeDecodeError:
-        return True
+        start = data[:_BEGINNING]
+        return len(start.translate(None, _ASCII)) > 0.3 * len(start)
     return False
 
 
@@ -61,8 +72,23 @@ def unified(old: bytes | Path | None, new: bytes | Path, before: str = "", after
         return kinds.get((was_binary, will_be), "Replace text file with binary file")
     if isinstance(old, Path) or isinstance(new, Path):
         return f"Replace text file of {_size(old)} bytes with one of {_size(new)} bytes"
-    lines, others = old.decode().splitlines(keepends=True), new.decode().splitlines(keepends=True)
+    lines, others = _lines(old), _lines(new)
     return "".join(difflib.unified_diff(lines, others, before, after))
+
+
+def _lines(content: bytes) -> list[str]:
+    """Return the lines of a text with their ends; lines that are not UTF-8 are read as Latin-1."""
+    try:
+        return content.decode().splitlines(keepends=True)
+    except UnicodeDecodeError:
+        return [_decoded(line) for line in content.splitlines(keepends=True)]
+
+
+def _decoded(line: bytes) -> str:
+    try:
+        return line.decode()
+    except UnicodeDecodeError:
+        return line.decode("latin-1")
 
 
 def _size(content: bytes | Path) -> int:
@@ -109,7 +135,7 @@ class Ignored:
         """
         if not self or isinstance(old, Path) or isinstance(new, Path) or is_binary(old) or is_binary(new):
             return False
-        before, after = old.decode().splitlines(keepends=True), new.decode().splitlines(keepends=True)
+        before, after = _lines(old), _lines(new)
         changed: dict[str, list[str]] = {"-": [], "+": []}
         for line in _changed(before, after):
             if rest := self._rest(line[1:]):

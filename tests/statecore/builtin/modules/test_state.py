@@ -124,6 +124,17 @@ def test_a_single_without_a_function(plain):
     assert ctx.scratch["retcode"] == 1
 
 
+@pytest.mark.parametrize(
+    ("function", "own"),
+    [("file.copy", {"force": True}), ("file.managed", {}), ("test.nop", {}), ("absent.absent", {})],
+)
+def test_options_of_the_run_that_the_state_takes_too(plain, function, own):
+    plain.call("state.single", function, "/n", force=True, pillar={}, __pub_jid="1")
+    (((_, chunk, options),)) = plain.ports.asked
+    assert {key: value for key, value in chunk.items() if key not in ("state", "fun", "name", "__id__")} == own
+    assert options["force"] is True
+
+
 @pytest.mark.parametrize("name", ["pkg", "orchestrate", "event"])
 def test_what_is_elsewhere_says_so(plain, name):
     with pytest.raises(CommandError, match=f"state.{name} is not available"):

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import plistlib
 import tomllib
+from pathlib import Path
 
 import pytest
 
+from statecore.builtin.states.file import managed
 from tests.statecore.builtin.states.conftest import Case
+from tests.statecore.conftest import PlainMinion
 from tests.statecore.loopback_server import serve
 
 DATA = {"b": [1, "two"], "a": {"c": True}}
@@ -224,3 +228,63 @@ def test_a_copy_need_not_be_kept(plain):
             assert plain.state("file.managed", **args)["result"] is True
             assert (plain.root / "f").stat().st_size == size
             assert not [path for path in (plain.directory / "cache").rglob("*") if path.is_file()]
+
+
+def test_a_binary_file_is_no_template(plain: PlainMinion) -> None:
+    picture = b"\x89PNG\0\xff{{ 1 }}"
+    (plain.tree / "site").mkdir()
+    (plain.tree / "site/picture").write_bytes(picture)
+    (plain.tree / "broken").write_bytes(b"caf\xe9 {{ 1 }}\n")
+    assert plain.state("file.managed", name="/p", source="salt://site/picture", template="jinja")["result"] is True
+    assert (plain.root / "p").read_bytes() == picture
+    told = plain.state("file.recurse", name="/srv", source="salt://site", template="jinja")
+    assert (told["result"], (plain.root / "srv/picture").read_bytes()) == (True, picture)
+    assert (
+        "is not UTF-8 text"
+        in plain.state("file.managed", name="/b", source="salt://broken", template="jinja")["comment"]
+    )
+
+
+def test_a_difference_of_text_in_another_character_set(plain: PlainMinion) -> None:
+    (plain.tree / "latin").write_bytes(b"caf\xe9\nx\n")
+    (plain.root / "l").write_bytes(b"th\xe9\nx\n")
+    told = plain.state("file.managed", name="/l", source="salt://latin")
+    assert told["changes"] == {"diff": "--- \n+++ \n@@ -1,2 +1,2 @@\n-thé\n+café\n x\n"}
+
+
+def test_links_of_lower_sources_below_directories_of_higher_ones(plain: PlainMinion) -> None:
+    for path, text in {"one/over/f": "1", "two/real/g": "2"}.items():
+        plain.write(path, text)
+    (plain.tree / "two/over").symlink_to("real")
+    (plain.tree / "two/link").symlink_to("real")
+    told = plain.state("file.recurse", name="/d", source=["salt://one", "salt://two"], merge=True, keep_symlinks=True)
+    assert told["result"] is True, told["comment"]
+    found = {str(path.relative_to(plain.root)) for path in (plain.root / "d").rglob("*")}
+    assert found == {"d/over", "d/over/f", "d/real", "d/real/g", "d/link"}
+    assert (plain.root / "d/link").readlink() == Path("real")
+
+
+def test_a_file_with_the_required_digest_needs_no_server(plain: PlainMinion) -> None:
+    (plain.root / "f").write_text("data\n")
+    digest = "sha256=" + hashlib.sha256(b"data\n").hexdigest()
+    gone = "http://127.0.0.1:1/x"
+    told = plain.state("file.managed", name="/f", source=gone, source_hash=digest, mode="0600")
+    assert (told["result"], told["changes"]) == (True, {"mode": "0600"})
+    told = plain.state("file.managed", name="/f", source=gone, source_hash=digest)
+    assert (told["result"], told["changes"]) == (True, {})
+    other = "sha256=" + hashlib.sha256(b"other").hexdigest()
+    assert plain.state("file.managed", name="/f", source=gone, source_hash=other)["result"] is False
+
+
+def test_idle_options_of_serialize(plain: PlainMinion) -> None:
+    told = plain.state(
+        "file.serialize", name="/s", dataset={"a": 1}, serializer="json", deserializer_opts=[{"strict": False}]
+    )
+    assert told["warnings"] == ["The 'deserializer_opts' option is ignored unless merge_if_exists is set to True."]
+
+
+def test_accumulators_for_a_plain_id(plain: PlainMinion) -> None:
+    for readers, result in ((["my-file"], True), (["target"], False), ([{"file": "target"}], True)):
+        low = {"state": "file", "fun": "accumulated", "__id__": "a", "__sls__": "s", "name": "a", "watch_in": readers}
+        ctx = plain.context().for_chunk({**low, "__env__": "base"}, test=False, running={})
+        assert managed.accumulated(ctx, "a", "/f", "x").result is result

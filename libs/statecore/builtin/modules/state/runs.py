@@ -210,7 +210,7 @@ def single(
     if not function:
         ctx.scratch["retcode"] = _COMPILE_ERROR
         return "Invalid function passed"
-    own = {key: value for key, value in kwargs.items() if key not in _OF_THE_RUN and not key.startswith("__pub_")}
+    own = _for_the_state(ctx, str(fun), kwargs)
     chunk = {**own, "state": state, "fun": function, "name": name, "__id__": name}
     with state_queue.taken(ctx, queue, kwargs.get("concurrent")) as refused:
         return refused or ctx.state_system.low(chunk, {**options, "tagged": True})
@@ -262,7 +262,23 @@ def running(ctx: Context, concurrent: bool = False) -> list[str]:
     return [] if concurrent else [entry.sentence() for entry in state_queue.others(ctx)]
 
 
-#: Keywords of state.single that are options of the run, and no arguments of the state.
+def _for_the_state(ctx: Context, function: str, kwargs: Mapping[str, object]) -> dict[str, object]:
+    """Return the keywords of state.single that are arguments of the state: ``force`` is one of file.copy, and an option of
+    the run.
+    """
+    doubtful = _OF_THE_RUN & kwargs.keys()
+    named: object = ()
+    if doubtful:
+        try:
+            named = (ctx.catalog.argspec(function, "states") or {}).get("args") or ()
+        except NotAvailable:
+            # The run says that there is no such function.
+            named = ()
+    only_run = doubtful - frozenset(named if isinstance(named, list) else ())
+    return {key: value for key, value in kwargs.items() if key not in only_run and not key.startswith("__pub_")}
+
+
+#: Keywords of state.single that are options of the run, and arguments of the state only if its function names them.
 _OF_THE_RUN = frozenset(
     (
         *("saltenv", "pillarenv", "pillar", "pillar_enc", "localconfig", "concurrent", "force", "state_events"),

@@ -13,11 +13,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from statecore.builtin.states.file.arguments import Refused
-from statecore.host.content import managed_file
+from statecore.host.content import diffs, managed_file
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
 from statecore.sources import file_source
 from statecore.sources.file_source import FileSource, FileVerification, Missing, Signers, WrongDigest, find
+
+#: Bytes at the start of a source that tell whether it is binary, and so no template.
+_SNIFF = 2048
 
 #: Argument -> (function that returns the value, Salt's word for the key in messages, options of the function).
 _KEPT: Mapping[str, tuple[str, str, Mapping[str, object]]] = {
@@ -170,8 +173,12 @@ def wanted_bytes(
     try:
         if not (spec.template or spec.encoding):
             return Content(managed_file.source(place), source_mode, address)
-        text = place.read_bytes().decode()
+        raw = place.read_bytes()
+        text = raw.decode()
     except UnicodeDecodeError as error:
+        if spec.template and diffs.is_binary(raw[:_SNIFF]):
+            # As in Salt: a directory of templates may contain pictures.
+            return Content(managed_file.source(place), source_mode, address)
         raise Refused(f"Unable to manage file: {address} is not UTF-8 text: {error}") from error
     except OSError as error:
         raise Refused(f"Unable to manage file: {address} cannot be read: {error.strerror}") from error

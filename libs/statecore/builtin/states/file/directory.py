@@ -78,7 +78,7 @@ def directory(
             place=local_path(ctx, path, follow=False),
             real=local_path(ctx, path),
             wanted=Attributes(user, group, managed_file.parse_mode(dir_mode if dir_mode is not None else mode)),
-            file_mode=managed_file.parse_mode(file_mode),
+            file_mode=managed_file.parse_mode(file_mode or (dir_mode if dir_mode is not None else mode)),
             recurse=_recurse_words(recurse),
             max_depth=max_depth,
             makedirs=makedirs,

@@ -157,16 +157,16 @@ def managed(
             return _attributes_alone(ctx, name, place, owner_and_mode, marks)
         if no_content:
             return _empty(ctx, name, place, owner_and_mode, marks, makedirs, dir_mode)
-        content = wanted_bytes(
-            ctx,
-            spec,
-            literal,
-            source,
-            name,
-            wanted=FileVerification(
-                source_hash, source_hash_name, skip_verify, verify_ssl, use_etag, source_hash_sig, signing.signers
-            ),
+        wanted = FileVerification(
+            source_hash, source_hash_name, skip_verify, verify_ssl, use_etag, source_hash_sig, signing.signers
         )
+        if source and template and is_same_file(ctx, source, real):
+            raise Refused("Unable to manage file: Source file cannot be the same as destination")
+        made = template or encoding or signature or keep
+        if old is not None and not made and wanted.is_met(ctx, source, old):
+            # The server may be away: the file has the digest already.
+            return _attributes_alone(ctx, name, place, owner_and_mode, marks)
+        content = wanted_bytes(ctx, spec, literal, source, name, wanted=wanted)
         if not managed_file.same(old, content.data):
             signing.check(ctx, content.data, spec.saltenv)
         if keep:
@@ -216,7 +216,8 @@ def accumulated(ctx: Context, name: str, filename: str, text: object) -> Plan:
     if text is None:
         return Plan.failed("No text supplied for accumulator")
     readers = [*_listed(ctx.low.get("require_in")), *_listed(ctx.low.get("watch_in"))]
-    if not any((isinstance(reader, Mapping) and "file" in reader) or reader == "file" for reader in readers):
+    # As in Salt: a plain ID counts if it contains the word.
+    if not any("file" in reader for reader in readers if isinstance(reader, Mapping | str)):
         return Plan.failed(f"Orphaned accumulator {name} in {ctx.low.get('__sls__')}:{ctx.low.get('__id__')}")
     texts = list(text) if isinstance(text, list | tuple) else [text]
     gathered = Accumulators.of(ctx).texts.setdefault(filename, {}).setdefault(name, [])
@@ -225,6 +226,14 @@ def accumulated(ctx: Context, name: str, filename: str, text: object) -> Plan:
     gathered += new
     # Collecting texts does not change the host, so it also happens in test mode: later states need the texts.
     return Plan.unchanged(f"Accumulator {name} for file {filename} was charged by text" if new else "")
+
+
+def is_same_file(ctx: Context, source: object, real: Path) -> bool:
+    """Return True if the source of a file is a path of the host that leads to the file itself."""
+    if not isinstance(source, str) or not source.removeprefix("file://").startswith("/"):
+        return False
+    found = ctx.host.path(source.removeprefix("file://"))
+    return found.exists() and real.exists() and found.samefile(real)
 
 
 def _without_cached_copy(ctx: Context, saltenv: str, content: Content, plan: Plan) -> Plan:

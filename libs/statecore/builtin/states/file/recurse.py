@@ -5,8 +5,9 @@ Its plan joins the plans of all files, directories and links.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from statecore.builtin.states.file.arguments import Refused, local_path, refuse_windows, step
@@ -16,10 +17,19 @@ from statecore.builtin.states.file.managed import managed
 from statecore.builtin.states.file.tree import Tree, unmanaged_entries
 from statecore.host.content import managed_file
 from statecore.host.content.managed_file import Attributes
+from statecore.host.content.write_plan import NOTE
 from statecore.host.rooted_path import lexists
+from statecore.loader.arguments import names_of
 from statecore.model.context import Context
 from statecore.model.errors import HostError, InvocationError, StatecoreError, StateFailure
 from statecore.model.types import Outcome, Plan, Step
+
+#: Function -> arguments that its ``**kwargs`` takes: the others of ``file.managed``, and one that it refuses.
+OPTIONS: Mapping[str, frozenset[str]] = {
+    "recurse": names_of(managed)
+    - {"source", "mode", "makedirs", "attrs", "contents", "contents_pillar", "contents_grains", "create"}
+    | {"mode"}
+}
 
 
 def recurse(
@@ -53,6 +63,7 @@ def recurse(
     win_perms: object = None,
     win_deny_perms: object = None,
     win_inheritance: bool = True,
+    **kwargs: object,
 ) -> Plan:
     """Copy a whole directory of the state tree to ``name``.
 
@@ -72,10 +83,12 @@ def recurse(
         True: create links as links; replace files that have a link's name; mode of directories made for links
     file_mode, dir_mode
         modes of files (default 0644) and of directories
-    keep_source, template, context, defaults, replace, backup, show_changes, follow_symlinks
+    keep_source, template, context, defaults, replace, backup, show_changes, follow_symlinks, skip_verify and others
         as in ``file.managed``, for each file
     """
     given = {**locals(), "name": name.rstrip("/") or name}
+    if "mode" in kwargs:
+        return Plan.failed("'mode' is not allowed in 'file.recurse'. Please use 'file_mode' and 'dir_mode'.")
     try:
         refuse_windows(given)
         place = local_path(ctx, name)
@@ -84,21 +97,61 @@ def recurse(
         tree = Tree.of(ctx, given)
         parts = dict(_parts(ctx, tree, given))
         gone = unmanaged_entries(ctx, given["name"], place, parts, exclude_pat) if clean else []
+        # What is in a directory that a file replaces goes with it.
+        files = {f"{given['name']}/{relative}" for relative in tree.files}
+        gone = [path for path in gone if files.isdisjoint(map(str, Path(path).parents))]
     except (Refused, HostError, InvocationError) as error:
         return Plan.failed(str(error))
     return _joined(ctx, name, parts, gone, Attributes(user, group))
 
 
+def _in_place_of(ctx: Context, path: str, would: str, make: Callable[[], Plan]) -> Plan:
+    """Return the plan that removes what is at a path and then does what ``make`` plans; ``would`` is the comment in test
+    mode. Its changes are not predicted, as in Salt.
+    """
+
+    def work() -> Outcome:
+        managed_file.remove(ctx.host.path(path, follow=False))
+        return _done(make())
+
+    return Plan.change(would, [step(f"replace {path}", work)])
+
+
+def _done_late(make: Callable[[], Plan]) -> Outcome:
+    """Make a plan now and perform it."""
+    return _done(make())
+
+
+def _done(plan: Plan) -> Outcome:
+    """Perform a plan and return its result as one outcome."""
+    changes: dict[str, object] = {}
+    for one in plan.steps:
+        outcome = one.run()
+        changes.update(outcome.changes)
+        if not outcome.ok:
+            return Outcome(outcome.comment, changes, ok=False)
+    return Outcome("" if plan.result else plan.comment, changes, ok=plan.result)
+
+
 def _parts(ctx: Context, tree: Tree, given: Mapping[str, Any]) -> Iterator[tuple[str, Plan]]:
     """Yield (host path, plan) of the directory that ``file.recurse`` manages, of each directory and file in it, and of
-    each link.
+    each link. With ``clean``, a directory replaces a file, and a file a directory.
     """
     top = given["name"]
+    replaced: list[str] = []
+    clean = given["clean"]
     owner = {"user": given["user"], "group": given["group"]}
     dirs = {"dir_mode": given["dir_mode"], "makedirs": True, **owner}
     yield top, directory(ctx, top, **dirs)
     for relative in (*tree.dirs, *(tree.empty if given["include_empty"] else ())):
-        yield f"{top}/{relative}", directory(ctx, f"{top}/{relative}", **dirs)
+        path = f"{top}/{relative}"
+        place = ctx.host.path(path)
+        if clean and place.exists() and not place.is_dir():
+            make = partial(directory, ctx, path, **dirs)
+            yield path, _in_place_of(ctx, path, f"Replacing {path} with a directory", make)
+            replaced.append(f"{path}/")
+        else:
+            yield path, directory(ctx, path, **dirs)
     shared = (
         "dir_mode",
         "template",
@@ -110,10 +163,20 @@ def _parts(ctx: Context, tree: Tree, given: Mapping[str, Any]) -> Iterator[tuple
         "follow_symlinks",
         "keep_source",
     )
-    files = {**{name: given[name] for name in shared}, "makedirs": True, **owner}
+    files = {**given["kwargs"], **{name: given[name] for name in shared}, "makedirs": True, **owner}
     files["mode"] = given["file_mode"] if given["file_mode"] is not None else "0644"
     for relative, source in tree.files.items():
-        yield f"{top}/{relative}", managed(ctx, f"{top}/{relative}", source=source, **files)
+        path = f"{top}/{relative}"
+        manage = partial(managed, ctx, path, source=source, **files)
+        if path.startswith(tuple(replaced)):
+            # Its directory is a file as yet.
+            would = f"The file {path} is set to be changed\n{NOTE}"
+            write = step(f"write {path}", partial(_done_late, manage))
+            yield path, Plan.change(would, [write], {"newfile": path})
+        elif clean and given["replace"] and ctx.host.path(path).is_dir():
+            yield path, _in_place_of(ctx, path, f"Replacing directory {path} with a file", manage)
+        else:
+            yield path, manage()
     for relative, target in tree.links.items():
         forced, mode = given["force_symlinks"], given["sym_mode"]
         link = symlink(ctx, f"{top}/{relative}", target, force=forced, makedirs=True, mode=mode, **owner)
@@ -130,7 +193,7 @@ def _joined(ctx: Context, name: str, parts: Mapping[str, Plan], gone: list[str],
     changing = {path: plan for path, plan in parts.items() if plan.steps}
     if not changing and not gone:
         return Plan.unchanged(f"The directory {name} is in the correct state")
-    changes: dict[str, object] = {path: dict(plan.changes) for path, plan in changing.items()}
+    changes: dict[str, object] = {path: dict(plan.changes) for path, plan in changing.items() if plan.changes}
     lines = [f"#### {path} ####\n{plan.comment}" for path, plan in changing.items()]
     steps = [step("check that owner and group exist", lambda: _known(ctx, owner))]
     for path, plan in changing.items():

@@ -20,6 +20,9 @@ from statecore.model.types import FileChange, Outcome, Plan
 _NOTHING = "<_null_>"
 
 
+_IDLE_OPTIONS = "The 'deserializer_opts' option is ignored unless merge_if_exists is set to True."
+
+
 def serialize(
     ctx: Context,
     name: str,
@@ -99,9 +102,9 @@ def serialize(
         ).plan()
     except (Refused, HostError, InvocationError) as error:
         return Plan.failed(str(error))
-    if not plan.steps:
-        return plan
-    return Plan.change(f"Dataset will be serialized and stored into {name}", plan.steps, plan.changes)
+    if deserializer_opts and not merge_if_exists:
+        plan = plan._replace(warnings=(*plan.warnings, _IDLE_OPTIONS))
+    return plan._replace(comment=f"Dataset will be serialized and stored into {name}") if plan.steps else plan
 
 
 def decode(

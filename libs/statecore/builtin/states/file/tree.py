@@ -71,7 +71,12 @@ class Tree:
         found = ctx.files.symlinks(env, prefix) if given.get("keep_symlinks") else {}
         links = {path[len(prefix) :]: target for path, target in found.items() if wanted(path[len(prefix) :])}
         files = [path[len(prefix) :] for path in ctx.files.paths(env, prefix)]
-        kept = {path: f"salt://{prefix}{path}?saltenv={env}" for path in files if wanted(path) and path not in links}
+        through = tuple(f"{path[len(prefix) :]}/" for path in found)
+        kept = {
+            path: f"salt://{prefix}{path}?saltenv={env}"
+            for path in files
+            if wanted(path) and path not in links and not (through and path.startswith(through))
+        }
         empty = [path[len(prefix) :] for path in ctx.files.empty_dirs(env, prefix)]
         return cls(kept, _parents(kept), tuple(path for path in empty if wanted(path)), links)
 
