@@ -28,8 +28,7 @@ _BLOCK = 1024 * 1024
 def is_binary(data: bytes | Path) -> bool:
     """Return whether a content has a null byte near its start, or is neither UTF-8 nor text in another character set.
 
-    As in Salt, it is text in another character set if at most three of ten bytes near its start are not ASCII. Large
-    files count as binary then.
+    As in Salt, it is text in another character set if at most three of ten bytes near its start are not ASCII.
     """
     if isinstance(data, Path):
         return _is_binary_file(data)
@@ -38,9 +37,12 @@ def is_binary(data: bytes | Path) -> bool:
     try:
         data.decode()
     except UnicodeDecodeError:
-        start = data[:_BEGINNING]
-        return len(start.translate(None, _ASCII)) > 0.3 * len(start)
+        return _is_no_text(data[:_BEGINNING])
     return False
+
+
+def _is_no_text(start: bytes) -> bool:
+    return len(start.translate(None, _ASCII)) > 0.3 * len(start)
 
 
 def _is_binary_file(path: Path) -> bool:
@@ -55,7 +57,8 @@ def _is_binary_file(path: Path) -> bool:
                 block = file.read(_BLOCK)
             decoder.decode(b"", final=True)
         except UnicodeDecodeError:
-            return True
+            file.seek(0)
+            return _is_no_text(file.read(_BEGINNING))
     return False
 
 

@@ -104,7 +104,8 @@ def test_what_is_told_of_large_files(plain: PlainMinion, monkeypatch: pytest.Mon
 def test_text_is_told_from_binary_however_it_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(diffs, "_SNIFF", 3)
     monkeypatch.setattr(diffs, "_BLOCK", 2)
-    for data, binary in ((b"plain", False), ("äöü€".encode(), False), ("ä".encode()[:1], True), (b"abc\xffdef", True)):
+    texts = (b"plain", "äöü€".encode(), b"abc\xffdef")
+    for data, binary in (*((text, False) for text in texts), ("ä".encode()[:1], True), (b"a\xff\xfe", True)):
         place = tmp_path / "f"
         place.write_bytes(data)
         assert diffs.is_binary(place) is binary is diffs.is_binary(data)

@@ -160,7 +160,7 @@ def managed(
         wanted = FileVerification(
             source_hash, source_hash_name, skip_verify, verify_ssl, use_etag, source_hash_sig, signing.signers
         )
-        if source and template and is_same_file(ctx, source, real):
+        if source and template and _is_same_file(ctx, source, real):
             raise Refused("Unable to manage file: Source file cannot be the same as destination")
         made = template or encoding or signature or keep
         if old is not None and not made and wanted.is_met(ctx, source, old):
@@ -228,7 +228,7 @@ def accumulated(ctx: Context, name: str, filename: str, text: object) -> Plan:
     return Plan.unchanged(f"Accumulator {name} for file {filename} was charged by text" if new else "")
 
 
-def is_same_file(ctx: Context, source: object, real: Path) -> bool:
+def _is_same_file(ctx: Context, source: object, real: Path) -> bool:
     """Return True if the source of a file is a path of the host that leads to the file itself."""
     if not isinstance(source, str) or not source.removeprefix("file://").startswith("/"):
         return False
