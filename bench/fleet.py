@@ -4,8 +4,9 @@ python -m bench.fleet --salt .oracle [--minions 500] [--storm 1000] [--rounds 5]
 
 Seconds depend on what else the machine does; CPU seconds and PSS much less. bench.crowd says what of a storm is timed; the CPU of
 simulated minions, which real ones bring with them, is a row of its own. Both masters are as they come: five workers of Salt's, the
-lab's workers of ours, everything of both on this machine, Redis included. --workers gives both the same number. Memory is told in
-both ways: PSS counts a page that several processes share once, the sum of RSS as often as there are processes, as ps adds it up.
+lab's workers of ours, everything of both on this machine, Redis and the lab's supervisor included. --workers gives both the same
+number. Memory is told in both ways: PSS counts a page that several processes share once, the sum of RSS as often as there are
+processes, as ps adds it up.
 """
 
 from __future__ import annotations
@@ -46,11 +47,6 @@ def parts(system: System) -> tuple[list[int], list[int]]:
 def _is_minion(pid: int) -> bool:
     words = _words(pid)
     return any(word.endswith(b"salt-minion") for word in words) or b"minion" in words
-
-
-def _is_supervisor(pid: int) -> bool:
-    """The lab's alone: a container has the runtime's, a stock master the init's."""
-    return any(word.endswith(b"/supervisord") for word in _words(pid))
 
 
 def _words(pid: int) -> list[bytes]:
@@ -142,7 +138,6 @@ def idle(system: System) -> dict[str, float]:
     master, real = parts(system)
     return {
         "idle master": sum(_pss(pid) for pid in master) / 1024,
-        "idle roles": sum(_pss(pid) for pid in master if not _is_supervisor(pid)) / 1024,
         "idle minion": sum(_pss(pid) for pid in real) / 1024 / len(MINIONS),
         "idle master rss": sum(_rss(pid) for pid in master) / 1024,
         "idle minion rss": sum(_rss(pid) for pid in real) / 1024 / len(MINIONS),
@@ -187,7 +182,6 @@ def stormed(system: System, name: str, count: int, *, stock: bool = False) -> di
 
 ROWS = (
     ("idle master", "MB", "idle memory of the master, all its processes (PSS)"),
-    ("idle roles", "MB", "  without the lab's supervisord"),
     ("idle master rss", "MB", "  the sum of their RSS"),
     ("idle minion", "MB", "idle memory of one minion (PSS)"),
     ("idle minion rss", "MB", "  the sum of RSS of its processes"),

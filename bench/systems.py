@@ -13,6 +13,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from saltern.lab.plan import Paths
+from saltern.lab.supervisor import Supervisor
+
 #: Both apply the same tree to plain directories of their own.
 TREE = {
     "top.sls": "base:\n  '*':\n    - many\n",
@@ -115,7 +118,8 @@ def saltern(directory: Path, workers: int | None = None) -> Iterator[System]:
     up = [str(binaries / "saltern"), "lab", "up", *options]
     subprocess.run(up, check=True, stdout=subprocess.DEVNULL, timeout=_START_SECONDS)
     try:
-        root = int((lab / "run" / "supervisord.pid").read_text("ascii"))
+        root = Supervisor(Paths(lab), binaries).pid()
+        assert root is not None, "the lab's supervisor does not answer"
         config = lab / "etc"
         client = [sys.executable, "-m", "bench.client_saltern", str(config)]
         system = System(OURS, binaries, config, client, {"everything": root})

@@ -163,8 +163,10 @@ class _Version:
 
     def __call__(self, name: str) -> str:
         """Return the version in the name of the package's dist-info directory. Raises LookupError if there is none."""
-        for path in self._beside.glob(f"{name}-*.dist-info"):
-            return path.name.removesuffix(".dist-info").partition("-")[2]
+        # Not by Path.glob, which compiles a regular expression: half a megabyte of each role.
+        for path in self._beside.iterdir():
+            if path.name.startswith(f"{name}-") and path.suffix == ".dist-info":
+                return path.stem.partition("-")[2]
         raise LookupError(name)
 
 

@@ -8,7 +8,7 @@ Source: docs/execution.md#event-publisher
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import zmq
@@ -19,7 +19,7 @@ from saltern.kit.links.curve_auth import CurveAuth
 from saltern.kit.links.event_bus import PROBE, QUEUED_EVENTS
 from saltern.kit.links.rights import rights_of_operator
 from saltern.kit.links.sockets import LinkKeys, bind, without_aborts
-from saltern.kit.process.service import Role, run_role
+from saltern.kit.process.service import Role, RoleProgram, run_role
 
 _TICK = 500
 
@@ -35,9 +35,13 @@ _PREFIXES = frozenset(
 )
 
 
-def _loop(role: Role) -> None:
+def _prepare(role: Role) -> Callable[[], None]:
+    return partial(_loop, role, LinkKeys.load(role.keys))
+
+
+def _loop(role: Role, keys: LinkKeys) -> None:
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
-    curve_auth = CurveAuth(context, LinkKeys.load(role.keys), partial(_has_rights, role.options))
+    curve_auth = CurveAuth(context, keys, partial(_has_rights, role.options))
     pull, pub = context.socket(zmq.PULL), context.socket(zmq.XPUB)
     for one, size in ((pull, QUEUED_EVENTS), (pub, QUEUED_EVENTS)):
         one.setsockopt(zmq.RCVHWM, size)
@@ -141,6 +145,9 @@ def _prefix(frame: bytes) -> str:
     return parts[1].decode() if len(parts) > 1 and parts[0] == b"salt" and parts[1] in _PREFIXES else "other"
 
 
+PROGRAM = RoleProgram("eventpublisher", _prepare)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run ``saltern eventpublisher`` and return its exit code."""
-    return run_role("eventpublisher", _loop, argv)
+    return run_role(PROGRAM, argv)

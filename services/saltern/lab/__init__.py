@@ -1,1 +1,1 @@
-"""``saltern lab``: a master, Redis and two minions on loopback, run by supervisord."""
+"""``saltern lab``: a master, Redis and two minions on loopback, supervised by one process."""

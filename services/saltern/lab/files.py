@@ -88,7 +88,7 @@ def render_env(settings: Settings, paths: Paths, programs: Path, password: str) 
 
 def write_all(settings: Settings, paths: Paths, redis_server: Path, programs: Path) -> str:
     """Write the lab's missing and changed files and return Redis' password. Keys, hosts and data are kept. Raise OSError."""
-    # Mode 0700: the directory holds keys, Redis' password and supervisord's socket.
+    # Mode 0700: the directory holds keys, Redis' password and the supervisor's socket.
     paths.root.mkdir(mode=0o700, parents=True, exist_ok=True)
     for directory in (paths.etc, paths.run, paths.log, paths.redis_data):
         directory.mkdir(mode=0o700, exist_ok=True)

@@ -1,4 +1,4 @@
-"""The command ``saltern lab``: a master and two minions on loopback, run by supervisord, in one directory.
+"""The command ``saltern lab``: a master and two minions on loopback, forked from one process, in one directory.
 
 ``up`` starts all programs that do not run, accepts the minions' keys and applies the example states. ``down`` ends all programs
 and keeps their data.
@@ -23,14 +23,14 @@ from saltern.kit.command.launcher import INTERRUPTED
 from saltern.kit.config.master import ConfigError
 from saltern.lab import files, settings
 from saltern.lab.minions import accept_keys, master, wheel_of
-from saltern.lab.plan import LOOPBACK, KeyStuckError, LabError, Paths, Program, Settings, check_free, programs
+from saltern.lab.plan import KeyStuckError, LabError, Paths, Program, Settings, check_free, programs
 from saltern.lab.readiness import Readiness, log_sizes
 from saltern.lab.redis_server import find_redis_server, redis_url
-from saltern.lab.supervisor import Supervisor, clean_environment, end_all, marked, render, wait_until
+from saltern.lab.supervisor import Supervisor, clean_environment, end_all, marked, wait_until
 
 _DEFAULT_DIR = ".lab"
 
-#: Seconds for supervisord to stop all programs; each may take 15, most take less than one.
+#: Seconds for the supervisor to stop all programs; each may take 15, most take less than one.
 _DOWN_SECONDS = 90.0
 
 #: Seconds to wait for the returns of one test.ping.
@@ -65,7 +65,7 @@ class Lab:
 
     @property
     def supervisor(self) -> Supervisor:
-        """Return a client of the lab's supervisord."""
+        """Return a client of the lab's supervisor."""
         return Supervisor(self.paths, self.programs)
 
 
@@ -86,7 +86,6 @@ def up(lab: Lab, flags: argparse.Namespace) -> int:
         _end_leftovers(paths)
     check_free(missing)
     password = files.write_all(chosen, paths, find_redis_server(), lab.programs)
-    files.write(paths.run / "supervisord.conf", render(rows, str(supervisor.socket), LOOPBACK))
     files.write(paths.settings, settings.dump(chosen))
     _say(f"the lab in {paths.root} {'runs' if running else 'starts'}: {', '.join(row.name for row in rows)}")
     try:
@@ -194,7 +193,7 @@ def _stop(paths: Paths, supervisor: Supervisor) -> None:
     if pid is not None:
         supervisor.shut_down()
         if not wait_until(lambda: pid not in marked(paths), _DOWN_SECONDS):
-            _say(f"supervisord ({pid}) does not end; its programs are ended one by one")
+            _say(f"the supervisor ({pid}) does not end; its programs are ended one by one")
     _end_leftovers(paths)
     supervisor.forget_socket()
 

@@ -44,8 +44,8 @@ PORTS: Mapping[str, PortRow] = {
     "health_port": PortRow(4520, "", "health of"),
 }
 
-#: Roles with one process each, in start order. Mworkers and minions follow.
-_SINGLE_ROLES = ("eventpublisher", "reqserver", "publisher", "maintenance", "reactor")
+#: Roles of the master. Redis comes before them, and minions follow. An mworker is a parent with all workers.
+_ROLES = ("eventpublisher", "reqserver", "publisher", "maintenance", "reactor", "mworker")
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class PortUse:
 
 @dataclass(frozen=True)
 class Program:
-    """One process of the lab that supervisord runs. Paths in ``words`` are relative to the lab's directory."""
+    """One program of the lab: a role, Redis or a minion. Paths in ``words`` are relative to the lab's directory."""
 
     name: str
     words: tuple[str, ...]
@@ -79,6 +79,8 @@ class Program:
     #: Port of /readyz; 0 for Redis, which has none.
     health_port: int = 0
     minion: str = ""
+    #: Role of the master; empty for Redis and minions.
+    role: str = ""
 
     @property
     def group(self) -> str:
@@ -101,12 +103,12 @@ class Paths:
 
     @property
     def run(self) -> Path:
-        """Directory of supervisord's own files."""
+        """Directory of the launcher's own files."""
         return self.root / "run"
 
     @property
     def log(self) -> Path:
-        """Directory of the log files of all programs and of supervisord."""
+        """Directory of the log files of all programs and of the launcher."""
         return self.root / "log"
 
     @property
@@ -163,17 +165,16 @@ def programs(settings: Settings) -> tuple[Program, ...]:
     health = itertools.count(settings.ports["health_port"])
     rows = [
         Program(REDIS, ("run/redis-server", "etc/redis.conf"), tuple(_uses(settings, REDIS))),
-        *(_role(settings, role, role, next(health)) for role in _SINGLE_ROLES),
-        *(_role(settings, f"mworker-{number}", "mworker", next(health)) for number in range(1, settings.workers + 1)),
+        *(_role(settings, role, next(health)) for role in _ROLES),
         *(_minion(minion, next(health)) for minion in settings.minions),
     ]
     _check_ports(rows)
     return tuple(rows)
 
 
-def _role(settings: Settings, name: str, role: str, health: int) -> Program:
-    uses = (*_uses(settings, role), _health_use(health, name))
-    return Program(name, _words(role, "etc"), uses, health)
+def _role(settings: Settings, role: str, health: int) -> Program:
+    uses = (*_uses(settings, role), _health_use(health, role))
+    return Program(role, _words(role, "etc"), uses, health, role=role)
 
 
 def _minion(minion: str, health: int) -> Program:

@@ -12,7 +12,7 @@ from typing import TypedDict
 
 from saltern.lab.plan import PORTS, LabError, Settings, flag
 
-#: Names of minions become names of files and of supervisord's programs.
+#: Names of minions become names of files and of the lab's programs.
 _MINION_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 _DEFAULT_TREE = "examples/srv"

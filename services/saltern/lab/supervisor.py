@@ -1,7 +1,6 @@
-"""supervisord: its configuration, the lab's calls to it (XML-RPC over a Unix socket), and processes that it lost.
+"""The lab's supervisor as `saltern lab` sees it: starts it, asks it over its Unix socket, and finds processes that it lost.
 
-Paths in the configuration are relative: supervisord interprets ``%``, ``;``, ``#``, quotes and spaces in values, and the path of
-a checkout may contain them. supervisord is started in the lab's directory.
+The process itself is ``launcher``. It is started in the lab's directory.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
-import http.client
+import json
 import os
 import signal
 import socket
@@ -17,109 +16,59 @@ import stat
 import subprocess
 import tempfile
 import time
-import xmlrpc.client
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
-from saltern.kit.process.process import EX_CONFIG
 from saltern.lab.plan import LabError, Paths, Program
 
 #: Environment variable of all processes of a lab, with the lab's directory as value. Child processes inherit it.
 MARK = "SALTERN_LAB"
 
-#: Exit codes after which a restart is pointless: key rejected, configuration unusable.
-_HOPELESS = (77, EX_CONFIG)
+#: Bytes of the longest path of a Unix socket.
+_SOCKET_CHARS = 107
 
-#: Bytes of the longest socket path, less the suffix that supervisord adds while it binds (a dot and its pid).
-_SOCKET_CHARS = 107 - 9
-
-#: Seconds for supervisord to answer after its start.
+#: Seconds for the supervisor to answer after its start, and to each question.
 _START_SECONDS = 30.0
+_ANSWER_SECONDS = 10.0
+
+#: Bytes read at once.
+_PIECE = 65536
 
 #: Seconds between two checks of a condition.
 _LOOK = 0.1
 
-#: States of a program that runs, or that supervisord will start by itself.
-_UNDER_WAY = frozenset({"RUNNING", "STARTING", "BACKOFF"})
+#: States of a program that runs, or that the supervisor will start by itself.
+_UNDER_WAY = frozenset({"running", "ending", "waiting"})
 
-_NO_ANSWER = (OSError, http.client.HTTPException, xmlrpc.client.Error)
+
+class NoAnswer(Exception):
+    """Raised when the lab's supervisor does not answer, or refuses. The message says why."""
+
+
+class _ChildState(TypedDict):
+    """What the supervisor says about one program."""
+
+    state: str
+    pid: int
+    last_end: str
 
 
 @dataclass(frozen=True)
 class State:
-    """The state of one program of the lab, as supervisord names it, and a description of how the program ended."""
+    """The state of one program of the lab (``supervision.Watched``), and a description of how it ended last."""
 
     name: str
     #: How the program ended last; not meaningful while it runs.
     description: str
+    #: Process id; 0 while there is none.
+    pid: int = 0
 
     @property
     def under_way(self) -> bool:
-        """Return whether the program runs, or will be started again by supervisord."""
+        """Return whether the program runs, or will be started again by the supervisor."""
         return self.name in _UNDER_WAY
-
-
-def render(programs: Iterable[Program], socket_path: str, health_host: str) -> str:
-    """Return the content of supervisord.conf. Only ``socket_path`` may be an absolute path."""
-    parts = [
-        "; Written by `saltern lab up`. Paths are relative to the lab's directory, in which supervisord is started.",
-        "[supervisord]",
-        "logfile=log/supervisord.log",
-        "logfile_maxbytes=5MB",
-        "logfile_backups=1",
-        "pidfile=run/supervisord.pid",
-        "childlogdir=log",
-        "",
-        "[unix_http_server]",
-        f"file={escape(socket_path)}",
-        "chmod=0700",
-        "",
-        "[rpcinterface:supervisor]",
-        "supervisor.rpcinterface_factory=supervisor.rpcinterface:make_main_rpcinterface",
-    ]
-    groups: dict[str, list[str]] = {}
-    for priority, program in enumerate(programs, 1):
-        parts += ["", *_section(program, priority, health_host)]
-        groups.setdefault(program.group, []).append(program.name)
-    for priority, (group, names) in enumerate(groups.items(), 1):
-        parts += ["", f"[group:{group}]", f"programs={','.join(names)}", f"priority={priority}"]
-    return "\n".join(parts) + "\n"
-
-
-def _section(program: Program, priority: int, health_host: str) -> list[str]:
-    # Only for minions: salt-call reads the same options and would print its log. The roles have log_level in
-    # etc/master.
-    environment = {"SALTERN_LOG_LEVEL": "info"} if program.minion else {}
-    if program.health_port:
-        environment |= {"SALTERN_HEALTH_HOST": health_host, "SALTERN_HEALTH_PORT": str(program.health_port)}
-    return [
-        f"[program:{program.name}]",
-        f"command={escape(' '.join(program.words))}",
-        f"priority={priority}",
-        "autorestart=unexpected",
-        f"exitcodes={','.join(str(code) for code in _HOPELESS)}",
-        "startsecs=1",
-        "startretries=3",
-        "stopwaitsecs=15",
-        # A minion's jobs are in its process group.
-        "killasgroup=true",
-        "redirect_stderr=true",
-        f"stdout_logfile=log/{program.name}.log",
-        "stdout_logfile_maxbytes=5MB",
-        "stdout_logfile_backups=1",
-        *(
-            ["environment=" + ",".join(f'{name}="{value}"' for name, value in environment.items())]
-            if environment
-            else []
-        ),
-    ]
-
-
-def escape(value: str) -> str:
-    """Return the value with ``%`` doubled, as supervisord's configuration needs it."""
-    return value.replace("%", "%%")
 
 
 def clean_environment(env: Mapping[str, str], root: Path, programs: Path) -> dict[str, str]:
@@ -130,113 +79,134 @@ def clean_environment(env: Mapping[str, str], root: Path, programs: Path) -> dic
 
 
 def socket_path(paths: Paths) -> Path:
-    """Return the path of supervisord's socket, in the lab's directory.
+    """Return the path of the supervisor's socket, in the lab's directory.
 
-    It is in /tmp if that path is too long or has special characters.
+    It is in /tmp if that path is too long.
     """
     here = paths.run / "supervisor.sock"
-    # ';' and '#' begin comments and cannot be escaped; '%' can.
-    if len(os.fsencode(here)) <= _SOCKET_CHARS and not any(special in str(here) for special in ";#\n"):
+    if len(os.fsencode(here)) <= _SOCKET_CHARS:
         return here
     digest = hashlib.sha256(os.fsencode(paths.root)).hexdigest()[:16]
     return Path(tempfile.gettempdir()) / f"saltern-lab-{os.geteuid()}-{digest}" / "supervisor.sock"
 
 
 def prepare_socket_directory(path: Path) -> None:
-    """Create the directory of supervisord's socket. Raise LabError if it belongs to another user."""
+    """Create the directory of the supervisor's socket. Raise LabError if it belongs to another user."""
     directory = path.parent
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     found = directory.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
         raise LabError(
-            f"{directory} is not a directory of this user alone, and supervisord's socket must not be reached by "
+            f"{directory} is not a directory of this user alone, and the supervisor's socket must not be reached by "
             "others: remove it, or put the lab elsewhere with --dir"
         )
 
 
 class Supervisor:
-    """The supervisord process of one lab, whether it runs or not: starts it, ends it, and asks it for the programs' states."""
+    """The supervisor of one lab, whether it runs or not: starts it, ends it, and asks it for the programs' states."""
 
     def __init__(self, paths: Paths, programs: Path) -> None:
-        """Prepare a client of a lab's supervisord. ``programs``: directory of ``saltern`` and ``supervisord``."""
+        """Prepare a client of a lab's supervisor. ``programs``: directory of ``python`` and ``saltern``."""
         self._paths = paths
         self._programs = programs
         self.socket = socket_path(paths)
 
     def pid(self) -> int | None:
-        """Return the process id of supervisord; None if it does not run."""
+        """Return the process id of the supervisor; None if it does not run."""
         try:
-            return int(self._call("getPID"))
-        except _NO_ANSWER:
+            found: int = self._call("pid")
+        except NoAnswer:
             return None
+        return found
 
     def states(self) -> dict[str, State]:
-        """Return the map of program name to its state. Raise LabError if supervisord does not answer."""
+        """Return the map of program name to its state. Raise LabError if the supervisor does not answer."""
         try:
-            found: list[dict[str, Any]] = self._call("getAllProcessInfo")
-        except _NO_ANSWER as error:
-            raise LabError(f"supervisord does not answer any more: {error}; see {self._log}") from error
-        return {
-            str(one["name"]): State(str(one["statename"]), str(one["spawnerr"] or f"exit status {one['exitstatus']}"))
-            for one in found
-        }
+            found: dict[str, _ChildState] = self._call("states")
+        except NoAnswer as error:
+            raise LabError(f"the lab's supervisor does not answer any more: {error}; see {self._log}") from error
+        return {name: State(one["state"], one["last_end"], one["pid"]) for name, one in found.items()}
 
     def start(self) -> None:
-        """Start supervisord with all programs of the lab. Raise LabError with its output."""
-        program = self._programs / "supervisord"
-        if not program.exists():
-            raise LabError(f"no {program}: the package supervisor is missing; `make lab` installs what the lab needs")
+        """Start the supervisor with all programs of the lab. Raise LabError with its last line of output."""
         prepare_socket_directory(self.socket)
-        command = [str(program), "-c", "run/supervisord.conf"]
-        try:
-            done = subprocess.run(
+        command = [str(self._programs / "python"), "-m", "saltern.lab.launcher"]
+        with self._log.open("ab") as log:
+            process = subprocess.Popen(
                 command,
                 cwd=self._paths.root,
                 env=clean_environment(os.environ, self._paths.root, self._programs),
                 stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                timeout=_START_SECONDS,
-                check=False,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
             )
-        except subprocess.TimeoutExpired as error:
-            raise LabError(f"supervisord did not start within {_START_SECONDS:g} s; see {self._log}") from error
-        if done.returncode:
-            raise LabError(f"supervisord did not start: {done.stdout.strip()}")
-        if not wait_until(lambda: self.pid() is not None, _START_SECONDS):
-            raise LabError(f"supervisord did not answer within {_START_SECONDS:g} s; see {self._log}")
+        if wait_until(lambda: self.pid() is not None or process.poll() is not None, _START_SECONDS):
+            if process.poll() is None:
+                return
+            raise LabError(f"the lab's supervisor did not start: {_last_line(self._log)}; see {self._log}")
+        process.kill()
+        raise LabError(f"the lab's supervisor did not answer within {_START_SECONDS:g} s; see {self._log}")
 
     def start_program(self, program: Program) -> None:
-        """Let supervisord start a program that does not run, without waiting. Raise LabError if supervisord refuses."""
+        """Let the supervisor start a program that does not run, without waiting. Raise LabError if it refuses."""
+        self._order("start", program.name)
+
+    def stop_program(self, program: str) -> None:
+        """Let the supervisor end a program, without waiting, and not start it again. Raise LabError if it refuses."""
+        self._order("stop", program)
+
+    def restart_program(self, program: str) -> None:
+        """Let the supervisor replace the process of a program, without waiting. Raise LabError if it refuses."""
+        self._order("restart", program)
+
+    def _order(self, verb: str, program: str) -> None:
         try:
-            self._call("startProcess", f"{program.group}:{program.name}", False)
-        except _NO_ANSWER as error:
-            raise LabError(f"{program.name} cannot be started: {error}; see {self._log}") from error
+            self._call(verb, program)
+        except NoAnswer as error:
+            raise LabError(f"{verb} {program}: {error}; see {self._log}") from error
 
     def forget_socket(self) -> None:
-        """Remove the directory of supervisord's socket if it is outside the lab's directory. Call after supervisord has ended."""
+        """Remove the supervisor's socket, and its directory outside the lab's. Call after the supervisor has ended."""
+        self.socket.unlink(missing_ok=True)
         if self.socket.parent != self._paths.run:
-            self.socket.unlink(missing_ok=True)
             with contextlib.suppress(FileNotFoundError):
                 self.socket.parent.rmdir()
 
     def shut_down(self) -> None:
-        """Ask supervisord to end all programs and itself; do not wait. Raise LabError if it refuses."""
+        """Ask the supervisor to end all programs and itself; do not wait. Raise LabError if it refuses."""
         try:
-            self._call("shutdown")
-        except _NO_ANSWER as error:
-            # supervisord is ending or has ended; the caller waits for its process.
+            self._call("end")
+        except NoAnswer as error:
+            # The supervisor is ending or has ended; the caller waits for its process.
             if self.pid() is not None:
-                raise LabError(f"supervisord refuses to shut down: {error}; see {self._log}") from error
+                raise LabError(f"the lab's supervisor refuses to shut down: {error}; see {self._log}") from error
 
     @property
     def _log(self) -> Path:
-        return self._paths.log / "supervisord.log"
+        return self._paths.log / "launcher.log"
 
-    def _call(self, method: str, *arguments: object) -> Any:
-        with xmlrpc.client.ServerProxy("http://localhost", transport=_Transport(self.socket)) as proxy:
-            return getattr(proxy.supervisor, method)(*arguments)
+    def _call(self, verb: str, name: str = "") -> Any:
+        """Return the supervisor's answer to a question. Raises NoAnswer."""
+        received = b""
+        try:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+                connection.settimeout(_ANSWER_SECONDS)
+                connection.connect(str(self.socket))
+                connection.sendall(json.dumps({"do": verb, "name": name}).encode() + b"\n")
+                while piece := connection.recv(_PIECE):
+                    received += piece
+            answer = json.loads(received)
+        except (OSError, ValueError) as error:
+            raise NoAnswer(str(error)) from error
+        if "error" in answer:
+            raise NoAnswer(answer["error"])
+        return answer["answer"]
+
+
+def _last_line(log: Path) -> str:
+    lines = log.read_text("utf-8", "replace").splitlines() if log.exists() else []
+    return lines[-1] if lines else "it has written nothing"
 
 
 def wait_until(done: Callable[[], bool], seconds: float) -> bool:
@@ -247,28 +217,6 @@ def wait_until(done: Callable[[], bool], seconds: float) -> bool:
             return False
         time.sleep(_LOOK)
     return True
-
-
-class _Connection(http.client.HTTPConnection):
-    """An HTTP connection over a Unix socket."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__("localhost", timeout=10)
-        self._path = path
-
-    def connect(self) -> None:
-        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.sock.settimeout(self.timeout)
-        self.sock.connect(str(self._path))
-
-
-class _Transport(xmlrpc.client.Transport):
-    def __init__(self, path: Path) -> None:
-        super().__init__()
-        self._path = path
-
-    def make_connection(self, host: object) -> http.client.HTTPConnection:
-        return _Connection(self._path)
 
 
 #: Seconds for processes to end after SIGTERM, and after SIGKILL.

@@ -12,6 +12,7 @@ import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeAlias
 
 import zmq
@@ -29,7 +30,7 @@ from saltern.kit.links.answers import RunnerAnswer
 from saltern.kit.links.control import ControlClient, ControlError, ControlTimeout
 from saltern.kit.links.event_bus import EventSender
 from saltern.kit.links.sockets import LinkKeys
-from saltern.kit.process.service import Role, run_role, unusable
+from saltern.kit.process.service import Role, RoleProgram, run_role, unusable
 from saltern.kit.trees.served_files import file_server
 from saltern.kit.trees.updates import mirrors, roots_changes, tidy
 from saltern.maintenance.fetches import BackendUpdates, Fetches
@@ -329,12 +330,15 @@ def run_due_tasks(context: MaintenanceContext, schedule: TaskSchedule, owner: st
             context.role.log.error("%s: %s", name, error)
 
 
-def _loop(role: Role) -> None:
+def _prepare(role: Role) -> Callable[[], None]:
     codes = EventCodes(load_event_macs(role.keys, role.log), accept_unsigned=role.options.accept_unsigned_records)
     with unusable(StoreError):
         store = Store.open(role.options.redis_url, client_name="maintenance", event_codes=codes)
+    return partial(_loop, role, store, LinkKeys.load(role.keys))
+
+
+def _loop(role: Role, store: Store, keys: LinkKeys) -> None:
     zmq_context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
-    keys = LinkKeys.load(role.keys)
     keeper = EventKeeper(store.events, wanted_tags(role.options), role.options.events_kept_count)
     sender = EventSender(zmq_context, role.options, keys, keeper)
     control = ControlClient(zmq_context, role.options, keys)
@@ -379,6 +383,9 @@ def _loop(role: Role) -> None:
         zmq_context.term()
 
 
+PROGRAM = RoleProgram("maintenance", _prepare)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run ``saltern maintenance`` and return its exit code."""
-    return run_role("maintenance", _loop, argv)
+    return run_role(PROGRAM, argv)

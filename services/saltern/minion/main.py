@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from saltern.kit.config.minion_options import MinionOptions, load_minion
 from saltern.kit.config.reading import ConfigError, notes_of
 from saltern.kit.process.logs import configure
-from saltern.kit.process.process import EX_CONFIG, catch_signals, explain, hold, open_probes, role_arguments
+from saltern.kit.process.process import EX_CONFIG, catch_signals, explain, hold, new_health, open_probes, role_arguments
 from saltern.kit.process.run_as import become
 from saltern.kit.process.tracing import checked
 from saltern.minion.duties.leadership import Leadership
@@ -50,7 +50,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         except ConfigError as error:
             explain("minion", "minion", arguments.config_dir, error)
             raise
-        with open_probes("minion", options) as (health, _):
+        health = new_health("minion")
+        with open_probes(health, options):
             health.check("master", lambda: "not signed in")
             for note in notes:
                 _LOG.warning("%s", note)

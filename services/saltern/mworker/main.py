@@ -15,7 +15,9 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 import zmq
 
@@ -26,7 +28,7 @@ from masterstore.record_mac import Records
 from masterstore.store import Store
 from saltern.kit.config.master import MasterOptions
 from saltern.kit.config.reactor_rows import wanted_tags
-from saltern.kit.config.worker_pools import own_pool, read_pools, unknown_commands
+from saltern.kit.config.worker_pools import Pools, own_pool, read_pools, unknown_commands
 from saltern.kit.keys.events_key import load_event_macs
 from saltern.kit.keys.master_keys import MasterKeys, record_mac
 from saltern.kit.links import frames
@@ -45,7 +47,7 @@ from saltern.kit.links.worker_link import (
     WORK,
     WRONG_POOL,
 )
-from saltern.kit.process.service import DRAIN_SECONDS, Role, run_role, unusable
+from saltern.kit.process.service import DRAIN_SECONDS, Role, RoleProgram, Start, run_prepared, run_role, unusable
 from saltern.kit.trees import served_files
 from saltern.kit.trees.served_files import file_server
 from saltern.mworker.commands import CONTROL_COMMANDS, MINION_COMMANDS
@@ -55,6 +57,13 @@ from saltern.mworker.processes import Processes, TooManyRunners
 from saltern.mworker.request_handler import UNLISTED, RequestHandler, WrongPool
 from saltern.mworker.watchdog import EX_HUNG, Watchdog, Wear, arm, disarm
 from saltern.mworker.worker_context import WorkerContext
+from statecore.model.lazy import lazy_module
+
+if TYPE_CHECKING:
+    from saltern.mworker import worker_processes
+else:
+    # The supervision of several workers, which a single worker does not need.
+    worker_processes = lazy_module("saltern.mworker.worker_processes")
 
 #: Milliseconds that a child process waits until its reply is sent.
 _DEFERRED_LINGER = 10_000
@@ -72,13 +81,24 @@ class Recycled(Exception):
     """Raised when the worker has finished its work and must start anew in the same process id, to free memory."""
 
 
-def _loop(role: Role) -> None:
+@dataclass(frozen=True)
+class Prepared:
+    """What workers have before they are forked: it opens no connection, and holds nothing that a fork would break."""
+
+    pools: Pools
+    #: Pool of these workers; empty: each joins the pool that lacks most workers.
+    pool: bytes
+    link_keys: LinkKeys
+    master_keys: MasterKeys
+    store: Store
+    keeper: EventKeeper
+
+
+def _prepare(role: Role) -> Callable[[], None]:
     pools = read_pools(role.options)
     pool = own_pool(role.options, pools).encode()
     for line in unknown_commands(pools, frozenset({*MINION_COMMANDS, *CONTROL_COMMANDS, *UNLISTED})):
         role.log.warning("worker_pools: %s", line)
-    watchdog = Watchdog(read_deadlines(role.options), role.options.request_deadline)
-    wear = Wear(role.options.worker_max_requests, role.options.worker_max_rss)
     link_keys = LinkKeys.load(role.keys)
     master_keys = MasterKeys.load_for(role.keys, role.options)
     records = Records(record_mac(master_keys.secret), accept_unsigned=role.options.accept_unsigned_records)
@@ -91,12 +111,19 @@ def _loop(role: Role) -> None:
             records=records,
             event_codes=event_codes,
         )
-    context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
     keeper = EventKeeper(store.events, wanted_tags(role.options), role.options.events_kept_count)
-    sender = EventSender(context, role.options, link_keys, keeper)
+    return partial(_loop, role, Prepared(pools, pool, link_keys, master_keys, store, keeper))
+
+
+def _loop(role: Role, ready: Prepared) -> None:
+    link_keys, store = ready.link_keys, ready.store
+    watchdog = Watchdog(read_deadlines(role.options), role.options.request_deadline)
+    wear = Wear(role.options.worker_max_requests, role.options.worker_max_rss)
+    context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+    sender = EventSender(context, role.options, link_keys, ready.keeper)
     processes = Processes()
-    worker_context = _worker_context(role, master_keys, store, sender, processes)
-    handler = RequestHandler(worker_context, pools, watchdog)
+    worker_context = _worker_context(role, ready.master_keys, store, sender, processes)
+    handler = RequestHandler(worker_context, ready.pools, watchdog)
     name = worker_name()
     link = context.socket(zmq.DEALER)
     link.setsockopt(zmq.ROUTING_ID, name)
@@ -115,14 +142,14 @@ def _loop(role: Role) -> None:
     worn = ""
     try:
         with _pulse(context, role, link_keys, name, watchdog):
-            frames.send(link, [READY, pool])
+            frames.send(link, [READY, ready.pool])
             defer = partial(_defer, link, role, link_keys, processes)
             while role.running():
                 try:
                     # A receive with a timeout needs half the system calls of a poller.
                     message = frames.receive(link)
                 except zmq.Again:
-                    frames.send(link, [READY, pool])
+                    frames.send(link, [READY, ready.pool])
                 else:
                     _work(link, message, handler, defer)
                 worker_context.audit.seal_when_due()
@@ -296,11 +323,22 @@ def _longest(options: MasterOptions) -> float:
     return Watchdog(read_deadlines(options), options.request_deadline).longest()
 
 
+def _run(program: RoleProgram, start: Start) -> int:
+    """Run one worker in this process, or a parent with ``worker_processes`` workers. Return the exit code."""
+    if start.options.worker_processes > 1:
+        return worker_processes.run(program, start, (Recycled,))
+    return run_prepared(program, start)
+
+
+PROGRAM = RoleProgram(
+    "mworker", _prepare, {"--pool": ("worker_pool", "pool of worker_pools that this worker is in")}, _longest, _run
+)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run ``saltern mworker`` and return its exit code."""
-    flags = {"--pool": ("worker_pool", "pool of worker_pools that this worker is in")}
     try:
-        return run_role("mworker", _loop, argv, flags=flags, longest=_longest)
+        return run_role(PROGRAM, argv)
     except Recycled:
         # exec keeps the process id, so the supervisor of this process notices nothing.
         sys.stderr.flush()

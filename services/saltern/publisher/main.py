@@ -19,8 +19,9 @@ import math
 import socket
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from functools import partial
 
 import zmq
 
@@ -29,7 +30,7 @@ from masterstore.record_mac import Records
 from masterstore.store import Store
 from saltern.kit.keys.master_keys import MasterKeys, record_mac
 from saltern.kit.links.sockets import bind, without_aborts
-from saltern.kit.process.service import Role, run_role, unusable
+from saltern.kit.process.service import Role, RoleProgram, run_role, unusable
 from saltwire.crypticle import Crypticle
 from saltwire.keys import derive_key_string
 from saltwire.publication import job_fault, seal_job, serial_of_stream_id, topic
@@ -362,11 +363,15 @@ def _frames(payload: bytes, load: Mapping[str, object], *, filtering: bool) -> l
     return [[b"broadcast", payload]]
 
 
-def _loop(role: Role) -> None:
+def _prepare(role: Role) -> Callable[[], None]:
     master_keys = MasterKeys.load(role.keys)
     records = Records(record_mac(master_keys.secret), accept_unsigned=role.options.accept_unsigned_records)
     with unusable(StoreError):
         store = Store.open(role.options.redis_url, client_name="publisher", records=records)
+    return partial(_loop, role, store, master_keys)
+
+
+def _loop(role: Role, store: Store, master_keys: MasterKeys) -> None:
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
     publisher = Publisher(role, context, store, master_keys)
     try:
@@ -377,6 +382,9 @@ def _loop(role: Role) -> None:
         context.term()
 
 
+PROGRAM = RoleProgram("publisher", _prepare)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run ``saltern publisher`` and return its exit code."""
-    return run_role("publisher", _loop, argv)
+    return run_role(PROGRAM, argv)

@@ -21,12 +21,13 @@ from typing import TYPE_CHECKING
 import zmq
 
 from masterstore.errors import StoreError
+from masterstore.store import Store
 from saltern.kit.command.arguments import on_the_wire
 from saltern.kit.config.reactor_rows import rows_of
 from saltern.kit.links.control import ControlClient, ControlError, ControlTimeout
 from saltern.kit.links.event_bus import EventSender
 from saltern.kit.links.sockets import LinkKeys
-from saltern.kit.process.service import DRAIN_SECONDS, Role, run_role, unusable
+from saltern.kit.process.service import DRAIN_SECONDS, Role, RoleProgram, run_role, unusable
 from saltern.reactor import event_return, job_cache
 from saltern.reactor.event_store import event_stores
 from saltern.reactor.inbox import EventTask, Inbox
@@ -189,17 +190,21 @@ def asker(role: Role, control: ControlClient, finished: Callable[[EventTask], No
     return work, control.close
 
 
-def _loop(role: Role) -> None:
+def _prepare(role: Role) -> Callable[[], None]:
     options = role.options
     table = ReactorTable(rows_of(options.reactor), options.id)
-    if options.reactor_niceness:
-        os.nice(options.reactor_niceness)
     open_store = event_stores(role)
     with unusable(StoreError):
         store = open_store("reactor")
+    return partial(_loop, role, table, store, open_store, LinkKeys.load(role.keys))
+
+
+def _loop(role: Role, table: ReactorTable, store: Store, open_store: Callable[[str], Store], keys: LinkKeys) -> None:
+    options = role.options
+    if options.reactor_niceness:
+        os.nice(options.reactor_niceness)
     role.watch_redis(store.unready)
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
-    keys = LinkKeys.load(role.keys)
     sender = EventSender(context, options, keys)
     # With configured reactions the engine is loaded at once, otherwise at the first `salt-run reactor.add`.
     sls = reactor_sls.ReactorSls(options) if table.rows else deferred(lambda: reactor_sls.ReactorSls(options))
@@ -240,6 +245,9 @@ def _loop(role: Role) -> None:
         context.term()
 
 
+PROGRAM = RoleProgram("reactor", _prepare)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run ``saltern reactor`` and return its exit code."""
-    return run_role("reactor", _loop, argv)
+    return run_role(PROGRAM, argv)

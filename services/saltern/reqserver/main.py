@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import zmq
 
@@ -30,7 +31,7 @@ from saltern.kit.links.worker_link import (
     WRONG_POOL,
 )
 from saltern.kit.process.rate_limit import RareLog
-from saltern.kit.process.service import DRAIN_SECONDS, Role, run_role
+from saltern.kit.process.service import DRAIN_SECONDS, Role, RoleProgram, run_role
 from saltern.reqserver import clear_header
 from saltern.reqserver.dispatch import Answer, Assign, Dispatcher, GiveUp, Instruction, Refuse
 from saltern.reqserver.minion_port import Arrived, MinionPort
@@ -342,6 +343,10 @@ def _router(context: zmq.Context[zmq.Socket[bytes]], max_bytes: int) -> zmq.Sock
     return router
 
 
+def _prepare(role: Role) -> Callable[[], None]:
+    return partial(_loop, role)
+
+
 def _loop(role: Role) -> None:
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
     server = Server(role, context)
@@ -355,6 +360,9 @@ def _loop(role: Role) -> None:
         context.term()
 
 
+PROGRAM = RoleProgram("reqserver", _prepare)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run ``saltern reqserver`` and return its exit code."""
-    return run_role("reqserver", _loop, argv)
+    return run_role(PROGRAM, argv)

@@ -1,4 +1,4 @@
-"""Processes without their supervisord are found by their mark, and no others."""
+"""Processes without their supervisor are found by their mark, and no others."""
 
 from __future__ import annotations
 

@@ -14,8 +14,11 @@ from saltern.kit.config.state_options import StateOptions
 class WorkerOptions(Values):
     """The configuration options of mworker processes and their pools. MasterOptions inherits them."""
 
-    worker_threads: int = option(
-        5, "accepted as in Salt, without effect: each worker is a process, so start more mworker processes"
+    worker_threads: int = option(5, "accepted as in Salt, without effect: worker_processes is the number of workers")
+    worker_processes: int = option(
+        1,
+        "number of workers of one `saltern mworker`; more than one: a parent process supervises them, and they share the memory "
+        "of the parent's modules",
     )
     worker_pools: dict[str, Any] = option(
         {},

@@ -21,7 +21,7 @@ import zmq
 from zmq.utils import z85
 
 from saltern.kit.config.master import ConfigError
-from saltern.kit.links.sockets import LINKS, NAMES, ROLES, LinkKeys, read_known
+from saltern.kit.links.sockets import LINKS, NAMES, ROLES, LinkKeys, known_files, read_known
 
 _LOG = logging.getLogger("saltern.links")
 
@@ -165,7 +165,7 @@ def _signature(directory: Path | None) -> tuple[tuple[str, int, int, int], ...]:
     It recognises a replaced file and a replaced link of a mounted Secret.
     """
     found: list[tuple[str, int, int, int]] = []
-    for path in sorted((*directory.glob("known/*.pub"), *directory.glob("known.*.pub"))) if directory else ():
+    for _, path in known_files(directory) if directory else ():
         with contextlib.suppress(OSError):
             status = path.stat()
             found.append((path.name, status.st_mtime_ns, status.st_size, status.st_ino))

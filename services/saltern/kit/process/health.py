@@ -6,6 +6,7 @@ is not ready. Minions never use this port.
 
 from __future__ import annotations
 
+import socket
 import socketserver
 import threading
 import time
@@ -56,7 +57,18 @@ class Health:
         """
         if not port:
             return _nothing
-        server = _Server((host, port), _handler(self))
+        return self._serve(_Server((host, port), _handler(self)))
+
+    def serve_on(self, listener: socket.socket) -> Callable[[], None]:
+        """Start to answer probes on a listening socket that another process made; return a function that stops it."""
+        server = _Server(("", 0), _handler(self), bind_and_activate=False)
+        server.socket.close()
+        server.socket = listener
+        return self._serve(server)
+
+    def _serve(self, server: _Server) -> Callable[[], None]:
+        # The object may have been made long before, in the process that forked this one.
+        self._turned = time.monotonic()
         threading.Thread(target=server.serve_forever, name="health", daemon=True).start()
 
         def stop() -> None:

@@ -11,6 +11,7 @@ import logging
 import os
 import re
 import signal
+import socket
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,7 +24,7 @@ from saltern.kit.config.reading import ENV_PREFIX, ConfigError, config_directory
 from saltern.kit.config.state_options import StateOptions
 from saltern.kit.process.health import Health
 from saltern.kit.process.logs import LEVELS, configure
-from saltern.kit.process.metrics import Metrics, new_metrics
+from saltern.kit.process.metrics import new_metrics
 from statecore.model.lazy import lazy_module
 
 if TYPE_CHECKING:
@@ -51,35 +52,42 @@ class Stop:
         """Set the flag that ends the process's loop. This is a signal handler."""
         self.requested = True
 
+    def catch(self) -> None:
+        """Set the flag from now on at SIGTERM and SIGINT."""
+        # A crash in native code (libzmq, libyaml) then writes the stacks to the log.
+        faulthandler.enable()
+        signal.signal(signal.SIGTERM, self.request)
+        signal.signal(signal.SIGINT, self.request)
+
 
 def catch_signals() -> Stop:
     """Return a flag that SIGTERM and SIGINT set."""
-    # A crash in native code (libzmq, libyaml) then writes the stacks to the log.
-    faulthandler.enable()
     stop = Stop()
-    signal.signal(signal.SIGTERM, stop.request)
-    signal.signal(signal.SIGINT, stop.request)
+    stop.catch()
     return stop
 
 
 @contextlib.contextmanager
-def open_probes(name: str, options: StateOptions, *, stall_after: float = 30.0) -> Iterator[tuple[Health, Metrics]]:
-    """Serve the process's health port while the ``with`` block runs; the block gets its (Health, Metrics).
+def open_probes(health: Health, options: StateOptions, listener: socket.socket | None = None) -> Iterator[None]:
+    """Answer the probes of ``health`` while the ``with`` block runs, on ``listener`` or else on ``health_port``.
 
     Raises ConfigError if the port is taken.
     """
-    metrics = new_metrics(name)
-    health = Health(name, metrics.registry, stall_after=stall_after)
     try:
-        stop = health.serve(options.health_host, options.health_port)
+        stop = health.serve(options.health_host, options.health_port) if listener is None else health.serve_on(listener)
     except (OSError, OverflowError) as error:
         # OverflowError: the port number is invalid.
         why = getattr(error, "strerror", None) or error
         raise ConfigError(f"health_port {options.health_host}:{options.health_port}: {why}") from error
     try:
-        yield health, metrics
+        yield
     finally:
         stop()
+
+
+def new_health(name: str) -> Health:
+    """Return the state that a process reports to probes, with metrics of its own."""
+    return Health(name, new_metrics(name).registry)
 
 
 def hold(health: Health, stop: Stop, log: logging.Logger, error: ConfigError, seconds: float) -> None:
@@ -107,7 +115,8 @@ def explain(name: str, file_name: str, config_dir: str | None, error: ConfigErro
     options = fallback_options(file_name, config_dir)
     configure(name, options)
     # If another process has the port, the reason is only in the log.
-    with contextlib.suppress(ConfigError), open_probes(name, options) as (health, _):
+    health = new_health(name)
+    with contextlib.suppress(ConfigError), open_probes(health, options):
         hold(health, catch_signals(), logging.getLogger(f"saltern.{name}"), error, options.config_error_pause)
 
 

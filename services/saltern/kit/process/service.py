@@ -9,10 +9,11 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import logging
+import socket
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Protocol
@@ -21,8 +22,8 @@ from saltern.kit.config.master import ConfigError, MasterOptions, key_directory,
 from saltern.kit.config.reading import notes_of
 from saltern.kit.process.health import Health
 from saltern.kit.process.logs import configure
-from saltern.kit.process.metrics import Metrics
-from saltern.kit.process.process import EX_CONFIG, Stop, catch_signals, explain, hold, open_probes, role_arguments
+from saltern.kit.process.metrics import Metrics, new_metrics
+from saltern.kit.process.process import EX_CONFIG, Stop, explain, hold, open_probes, role_arguments
 from saltern.kit.process.tracing import Tracing
 
 #: Seconds to finish requests at the end: half of the ten that container engines wait before they kill a process.
@@ -89,50 +90,119 @@ def unusable(*kinds: type[Exception]) -> Iterator[None]:
         raise ConfigError(str(error)) from error
 
 
-def run_role(
-    name: str,
-    loop: Callable[[Role], None],
-    argv: Sequence[str] | None = None,
-    *,
-    flags: Mapping[str, tuple[str, str]] | None = None,
-    longest: Callable[[MasterOptions], float] = lambda options: options.request_deadline,
-) -> int:
-    """Run a master role until it is asked to end. Return exit code 0, or 78 when the configuration cannot be used.
+@dataclass(frozen=True)
+class Start:
+    """With what a role's process starts: its options, and the configuration directory of its command line."""
 
-    ``flags`` maps each additional command-line flag of the role to the option that it overrides and its help text.
-    ``longest`` returns the seconds for which one iteration of the loop may last.
+    options: MasterOptions
+    config_dir: str | None = None
+    #: The flag ``--log-level``, which replaces the option.
+    log_level: str | None = None
+    #: Option -> value of a flag of the command line, as it is in ``options``.
+    given: Mapping[str, str] = field(default_factory=dict)
+    #: Sentences about the configuration that are logged once.
+    notes: tuple[str, ...] = ()
+    #: Listening socket on which probes are answered, in place of ``health_port``.
+    listener: socket.socket | None = None
+    #: The role, made before a fork; None: it is made in its own process.
+    role: Role | None = None
+
+    def configure_logs(self, role: str, process: str = "") -> None:
+        """Send the log of this process where the options say. ``process``: its name among several of the role. Raises ConfigError."""
+        configure(role, self.options, self.log_level, process)
+
+    def report_notes(self, log: logging.Logger) -> None:
+        """Log what has to be said about the configuration."""
+        for note in self.notes:
+            log.warning("%s", note)
+
+
+@dataclass(frozen=True)
+class RoleProgram:
+    """What a master role runs as a process: its name, its preparation, and its own command-line flags."""
+
+    name: str
+    #: Returns the role's loop. It may run before a fork, so it opens no socket and no connection and starts no thread.
+    prepare: Callable[[Role], Callable[[], None]]
+    #: Additional command-line flag -> (option that it overrides, help text).
+    flags: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    #: Seconds for which one iteration of the loop may last.
+    longest: Callable[[MasterOptions], float] = lambda options: options.request_deadline
+    #: Runs the role with options that were read, and returns the exit code.
+    run: Callable[[RoleProgram, Start], int] = lambda program, start: run_prepared(program, start)
+
+
+def read_arguments(program: RoleProgram, argv: Sequence[str] | None) -> Start:
+    """Return with what a role starts: options from its configuration and its command line.
+
+    Logs are set up as the options say. Raises ConfigError, after ``/readyz`` gave the reason for ``config_error_pause`` seconds.
     """
-    arguments = role_arguments(name, argv, flags)
+    arguments = role_arguments(program.name, argv, program.flags)
     try:
-        try:
-            options = load_master(arguments.config_dir)
-            notes = notes_of(options)
-            given = {option: getattr(arguments, option) for option, _ in (flags or {}).values()}
-            options = dataclasses.replace(options, **{option: one for option, one in given.items() if one is not None})
-            configure(name, options, arguments.log_level)
-        except ConfigError as error:
-            explain(name, "master", arguments.config_dir, error)
-            raise
-        # A worker's loop may stand still for one request up to its deadline.
-        stall_after = 2.0 * longest(options)
-        with open_probes(name, options, stall_after=stall_after) as (health, metrics):
-            log = logging.getLogger(f"saltern.{name}")
-            keys = key_directory(options, name, arguments.config_dir)
-            tracing = Tracing(options.tracing, f"saltern-{name}")
-            role = Role(name, options, keys, health, metrics, log, catch_signals(), tracing)
-            # Before its loop runs, a role has not registered all its checks.
-            health.check("start", lambda: None if health.begun else f"the loop of {name} has not begun")
-            for note in notes:
-                log.warning("%s", note)
-            log.info("%s starts", name)
-            try:
-                loop(role)
-            except ConfigError as error:
-                hold(role.health, role.stop, log, error, options.config_error_pause)
-                raise
-            tracing.close()
-            log.info("%s ends", name)
+        options = load_master(arguments.config_dir)
+        notes = tuple(notes_of(options))
+        wanted = {option: getattr(arguments, option) for option, _ in program.flags.values()}
+        given = {option: value for option, value in wanted.items() if value is not None}
+        # Many processes have no such flags; replacing nothing would run a lot of code.
+        options = dataclasses.replace(options, **given) if given else options
+        start = Start(options, arguments.config_dir, arguments.log_level, given, notes)
+        start.configure_logs(program.name)
     except ConfigError as error:
-        print(f"saltern {name}: {error}", file=sys.stderr)  # noqa: T201 - logs may not be set up yet
-        return EX_CONFIG
+        explain(program.name, "master", arguments.config_dir, error)
+        raise
+    return start
+
+
+def new_role(program: RoleProgram, start: Start) -> Role:
+    """Return a role that does not run yet. Raises ConfigError if tracing is on and cannot be set up."""
+    name, options = program.name, start.options
+    metrics = new_metrics(name)
+    # A worker's loop may stand still for one request up to its deadline.
+    health = Health(name, metrics.registry, stall_after=2.0 * program.longest(options))
+    log = logging.getLogger(f"saltern.{name}")
+    keys = key_directory(options, name, start.config_dir)
+    return Role(name, options, keys, health, metrics, log, Stop(), Tracing(options.tracing, f"saltern-{name}"))
+
+
+def serve(role: Role, prepare: Callable[[Role], Callable[[], None]], listener: socket.socket | None = None) -> None:
+    """Run the loop that ``prepare`` returns until the process is asked to end. Raises ConfigError if it cannot run.
+
+    ``listener``: listening socket on which probes are answered, in place of ``health_port``.
+    """
+    with open_probes(role.health, role.options, listener):
+        role.stop.catch()
+        # Before its loop runs, a role has not registered all its checks.
+        role.health.check("start", lambda: None if role.health.begun else f"the loop of {role.name} has not begun")
+        role.log.info("%s starts", role.name)
+        try:
+            prepare(role)()
+        except ConfigError as error:
+            hold(role.health, role.stop, role.log, error, role.options.config_error_pause)
+            raise
+        role.tracing.close()
+        role.log.info("%s ends", role.name)
+
+
+def run_role(program: RoleProgram, argv: Sequence[str] | None = None) -> int:
+    """Run a master role until it is asked to end. Return exit code 0, or 78 when the configuration cannot be used."""
+    try:
+        start = read_arguments(program, argv)
+    except ConfigError as error:
+        return unusable_configuration(program.name, error)
+    return program.run(program, start)
+
+
+def run_prepared(program: RoleProgram, start: Start) -> int:
+    """Run a role in this process with options that were read. Return its exit code."""
+    start.report_notes(logging.getLogger(f"saltern.{program.name}"))
+    try:
+        serve(start.role or new_role(program, start), program.prepare, start.listener)
+    except ConfigError as error:
+        return unusable_configuration(program.name, error)
     return 0
+
+
+def unusable_configuration(name: str, error: ConfigError) -> int:
+    """Print why the process ``name`` cannot use its configuration and return the exit code, 78."""
+    print(f"saltern {name}: {error}", file=sys.stderr)  # noqa: T201 - logs may not be set up yet
+    return EX_CONFIG

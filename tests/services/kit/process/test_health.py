@@ -12,7 +12,7 @@ from saltern.kit.config.master import ConfigError, MasterOptions
 from saltern.kit.process import health as health_module
 from saltern.kit.process.health import Health
 from saltern.kit.process.metrics import new_metrics
-from saltern.kit.process.process import open_probes
+from saltern.kit.process.process import new_health, open_probes
 from tests.ports import free_port
 
 
@@ -94,15 +94,14 @@ def test_port_nought_serves_nothing() -> None:
 def test_a_port_that_is_taken_is_named(health: Health, port: int) -> None:
     with (
         pytest.raises(ConfigError, match=f"health_port 127.0.0.1:{port}: Address already in use"),
-        open_probes("a", MasterOptions(health_port=port)),
+        open_probes(new_health("a"), MasterOptions(health_port=port)),
     ):
         pass
 
 
 def test_probes_end_with_their_block(port: int) -> None:
     for _ in range(2):
-        with open_probes("a", MasterOptions(health_port=port)) as (made, metrics):
-            assert made.registry is metrics.registry
+        with open_probes(new_health("a"), MasterOptions(health_port=port)):
             assert get(port, "/readyz")[0] == 200
         with pytest.raises(ConnectionRefusedError):
             get(port, "/readyz")

@@ -8,14 +8,19 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from saltern.kit.config.master import ConfigError, MasterOptions
 from saltern.kit.process.process import EX_CONFIG, catch_signals, role_arguments
-from saltern.kit.process.service import Role, run_role
+from saltern.kit.process.service import Role, RoleProgram, run_role
+
+
+def program(name: str, loop: Callable[[Role], object]) -> RoleProgram:
+    """A role that runs ``loop`` without preparation."""
+    return RoleProgram(name, lambda role: lambda: (loop(role), None)[1])
 
 
 @pytest.fixture(autouse=True)
@@ -46,14 +51,14 @@ def test_signals_end_the_loop_in_its_own_time(number: signal.Signals, tmp_path: 
                 os.kill(os.getpid(), number)
         turns.append(0)
 
-    assert run_role("publisher", loop, ["-c", str(tmp_path)]) == 0
+    assert run_role(program("publisher", loop), ["-c", str(tmp_path)]) == 0
     assert turns == [1, 1, 1, 0]
 
 
 def test_a_role_has_what_it_needs(tmp_path: Path) -> None:
     (tmp_path / "master").write_text("timeout: 7\nlog_level: error\nrequest_deadline: 10\n")
     seen: list[Role] = []
-    assert run_role("mworker", seen.append, ["-c", str(tmp_path), "-l", "debug"]) == 0
+    assert run_role(program("mworker", seen.append), ["-c", str(tmp_path), "-l", "debug"]) == 0
     (role,) = seen
     assert (role.name, role.options.timeout, role.keys) == ("mworker", 7, tmp_path / "keys" / "mworker")
     assert role.log.name == "saltern.mworker"
@@ -74,7 +79,7 @@ def test_a_configuration_that_cannot_be_used(
     text: str, says: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "master").write_text(text)
-    assert run_role("reqserver", lambda role: None, ["-c", str(tmp_path)]) == EX_CONFIG
+    assert run_role(program("reqserver", lambda role: None), ["-c", str(tmp_path)]) == EX_CONFIG
     said = capfd.readouterr().err
     assert said.startswith("saltern reqserver: ")
     assert says in said
@@ -85,7 +90,7 @@ def test_a_fault_that_the_loop_finds_ends_the_same_way(tmp_path: Path, capfd: py
     def loop(role: Role) -> None:
         raise ConfigError("no keys")
 
-    assert run_role("reqserver", loop, ["-c", str(tmp_path)]) == EX_CONFIG
+    assert run_role(program("reqserver", loop), ["-c", str(tmp_path)]) == EX_CONFIG
     assert capfd.readouterr().err == "saltern reqserver: no keys\n"
 
 
@@ -154,6 +159,6 @@ def test_a_role_that_cannot_start_says_why_for_a_while(tmp_path: Path, capfd: py
         threading.Timer(0.05, ask).start()
         raise ConfigError("/keys/x: No such file")
 
-    assert run_role("publisher", loop, ["-c", str(tmp_path)]) == EX_CONFIG
+    assert run_role(program("publisher", loop), ["-c", str(tmp_path)]) == EX_CONFIG
     assert said == ["configuration: /keys/x: No such file"]
     assert "saltern publisher: /keys/x: No such file" in capfd.readouterr().err
