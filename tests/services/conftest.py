@@ -18,7 +18,7 @@ from saltern.kit.keys.master_keys import MasterKeys
 from saltern.kit.process.health import Health
 from saltern.kit.process.metrics import new_metrics
 from saltern.kit.process.process import Stop
-from saltern.kit.process.service import Role
+from saltern.kit.process.service import Role, RoleProgram
 from saltern.kit.process.tracing import Tracing
 from tests.ports import free_ports
 
@@ -36,7 +36,7 @@ _PORTS = (
 
 NewOptions: TypeAlias = Callable[..., MasterOptions]
 NewRole: TypeAlias = Callable[[str, MasterOptions], Role]
-Running: TypeAlias = Callable[[Role, Callable[[Role], None]], AbstractContextManager[None]]
+Running: TypeAlias = Callable[[Role, RoleProgram], AbstractContextManager[None]]
 
 
 @pytest.fixture(scope="session")
@@ -99,12 +99,12 @@ def running() -> Running:
     """Runs a role's loop in a thread while the block runs; what it raises is raised at the end of the block."""
 
     @contextmanager
-    def run(role: Role, loop: Callable[[Role], None]) -> Iterator[None]:
+    def run(role: Role, program: RoleProgram) -> Iterator[None]:
         failures: list[BaseException] = []
 
         def work() -> None:
             try:
-                loop(role)
+                program.prepare(role)()
             except BaseException as failure:  # noqa: BLE001 - raised below, in the test's own thread
                 failures.append(failure)
 

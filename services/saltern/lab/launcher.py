@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from saltern.kit.config.master import ConfigError, MasterOptions, load_master
+from saltern.kit.config.state_options import StateOptions
 from saltern.kit.process.logs import configure
 from saltern.kit.process.prefork import Child, Parent, program
 from saltern.kit.process.service import RoleProgram, Start, new_role, run_role
@@ -199,7 +200,7 @@ def _listen(path: Path) -> socket.socket:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the programs of the lab in the current directory until SIGTERM. Return the exit code."""
-    configure("lab", "info", "text")
+    configure("lab", StateOptions(log_level="info"))
     paths = Paths(Path.cwd())
     chosen = settings.load(paths.settings)
     if chosen is None:

@@ -7,6 +7,7 @@ Source: docs/decisions/0017-workers-from-one-parent.md
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import logging
 import socket
@@ -14,6 +15,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from saltern.kit.config.master import ConfigError, load_master
+from saltern.kit.config.reading import notes_of
 from saltern.kit.process.exposition import Registry, Rows, Sample, collector_rows, process_rows
 from saltern.kit.process.prefork import Child, Parent
 from saltern.kit.process.process import Stop, hold, new_health, open_probes
@@ -44,8 +46,11 @@ def run(program: RoleProgram, start: Start, renewing: tuple[type[Exception], ...
 
     def reload() -> Sequence[Child] | None:
         try:
-            options = load_master(start.config_dir)
-            return prepared(program, Start(options, start.config_dir), listeners, renewing)
+            read = load_master(start.config_dir)
+            notes, options = tuple(notes_of(read)), dataclasses.replace(read, **start.given)
+            again = dataclasses.replace(start, options=options, notes=notes, role=None)
+            again.report_notes(_LOG)
+            return prepared(program, again, listeners, renewing)
         except ConfigError as error:
             _LOG.error("the workers keep their options, because the configuration cannot be used: %s", error)
             return None
@@ -53,6 +58,7 @@ def run(program: RoleProgram, start: Start, renewing: tuple[type[Exception], ...
     parent = Parent(children, _LOG, reload=reload)
     if server is not None:
         parent.attached.append(SharedProbes(server, listeners, parent.watched, _registry(parent), program.name))
+    start.report_notes(_LOG)
     _LOG.info("%d workers start", len(children))
     return parent.run()
 
@@ -64,13 +70,14 @@ def prepared(
     renewing: tuple[type[Exception], ...],
 ) -> list[Child]:
     """Return the workers, prepared as far as is possible before a fork. Raises ConfigError."""
-    role = new_role(program, start)
+    role = start.role or new_role(program, start)
     # Runs once, in the parent; every worker runs its own copy of the loop.
     loop = program.prepare(role)
     # What a worker may take for its last request, and for the runners that it started.
     grace = program.longest(start.options) + 2 * DRAIN_SECONDS
 
-    def worker(listener: socket.socket) -> int:
+    def worker(name: str, listener: socket.socket) -> int:
+        start.configure_logs(program.name, name)
         try:
             serve(role, lambda role: loop, listener)
         except renewing:
@@ -80,7 +87,7 @@ def prepared(
         return 0
 
     return [
-        Child(name, lambda listener=listener: worker(listener), grace=grace, keeps=(listener,))  # type: ignore[misc]
+        Child(name, lambda name=name, listener=listener: worker(name, listener), grace=grace, keeps=(listener,))  # type: ignore[misc]
         for name, listener in listeners.items()
     ]
 

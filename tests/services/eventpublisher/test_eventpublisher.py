@@ -67,7 +67,7 @@ def live(
     monkeypatch.setattr(curve_auth, "LOOK_SECONDS", 0.0)
     options = new_options(max_event_size=10_000, publisher_acl={"ann": ["test."]})
     role = replace(new_role("eventpublisher", options), keys=keys / "eventpublisher")
-    with running(role, eventpublisher._loop):
+    with running(role, eventpublisher.PROGRAM):
         yield Live(role, context, keys, eventually)
 
 
@@ -168,5 +168,5 @@ def test_a_port_that_is_taken_is_named(
     taker = context.socket(zmq.PUB)
     bind(taker, "127.0.0.1", getattr(options, option), option)
     with pytest.raises(ConfigError, match=f"{option}: cannot listen on 127.0.0.1"):
-        eventpublisher._loop(new_role("eventpublisher", options))
+        eventpublisher.PROGRAM.prepare(new_role("eventpublisher", options))()
     taker.close()

@@ -57,16 +57,16 @@ def visible(text: str) -> str:
 class JsonFormatter(logging.Formatter):
     """Formats a log record as one JSON object: time (RFC 3339, UTC), level, role, message, JID, minion, exception."""
 
-    def __init__(self, role: str) -> None:
+    def __init__(self, role: str, process: str = "") -> None:
         super().__init__()
-        self._role = role
+        self._own = {"role": role, "process": process} if process else {"role": role}
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the log record as one line of JSON."""
         entry: dict[str, object] = {
             "time": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created)) + f".{int(record.msecs):03d}Z",
             "level": record.levelname.lower(),
-            "role": self._role,
+            **self._own,
             "logger": record.name,
             "message": visible(record.getMessage()),
         }
@@ -124,11 +124,12 @@ class SaltFormatter(logging.Formatter):
             record.jid = jid
 
 
-def configure(role: str, options: StateOptions, level: str | None = None) -> None:
+def configure(role: str, options: StateOptions, level: str | None = None, process: str = "") -> None:
     """Send the log of this process to stderr, and to ``log_file`` if the options name one.
 
-    ``level`` is one of LEVELS and replaces the option ``log_level``. A log file that cannot be opened is a warning. Raises
-    ConfigError for an unknown level or format.
+    ``level`` is one of LEVELS and replaces the option ``log_level``. A log file that cannot be opened is a warning.
+    ``process``: name of this process among several of the role, such as ``mworker-2``. Raises ConfigError for an unknown level or
+    format.
     """
     console = _level("log_level", level or options.log_level)
     if options.log_format not in ("text", "json"):
@@ -139,7 +140,7 @@ def configure(role: str, options: StateOptions, level: str | None = None) -> Non
         dates = options.log_datefmt_console or options.log_datefmt
         handler.setFormatter(SaltFormatter("log_fmt_console", options.log_fmt_console, dates, name))
     else:
-        handler.setFormatter(JsonFormatter(role) if options.log_format == "json" else TextFormatter(role))
+        handler.setFormatter(_formatter(options.log_format, role, process))
     handler.setLevel(console)
     root = logging.getLogger()
     root.handlers[:] = [handler]
@@ -148,6 +149,10 @@ def configure(role: str, options: StateOptions, level: str | None = None) -> Non
         _add_file(root, options, console, name)
     for logger, least in options.log_granular_levels.items():
         logging.getLogger(logger).setLevel(_level(f"log_granular_levels: {logger}", least))
+
+
+def _formatter(form: str, role: str, process: str) -> logging.Formatter:
+    return JsonFormatter(role, process) if form == "json" else TextFormatter(process or role)
 
 
 def _level(option: str, name: str) -> int:

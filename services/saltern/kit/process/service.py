@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from saltern.kit.config.master import ConfigError, MasterOptions, key_directory, load_master
 from saltern.kit.config.reading import notes_of
@@ -99,7 +99,7 @@ class Start:
     #: The flag ``--log-level``, which replaces the option.
     log_level: str | None = None
     #: Option -> value of a flag of the command line, as it is in ``options``.
-    given: Mapping[str, str] = field(default_factory=dict)
+    given: Mapping[str, Any] = field(default_factory=dict)
     #: Sentences about the configuration that are logged once.
     notes: tuple[str, ...] = ()
     #: Listening socket on which probes are answered, in place of ``health_port``.
@@ -108,7 +108,10 @@ class Start:
     role: Role | None = None
 
     def configure_logs(self, role: str, process: str = "") -> None:
-        """Send the log of this process where the options say. ``process``: its name among several of the role. Raises ConfigError."""
+        """Send the log of this process where the options say. Raises ConfigError.
+
+        ``process``: name of this process among several of the role.
+        """
         configure(role, self.options, self.log_level, process)
 
     def report_notes(self, log: logging.Logger) -> None:

@@ -114,7 +114,7 @@ def bus(context: Any, role_keys: Path, new_options: Callable[..., MasterOptions]
 
 @pytest.fixture
 def live(bus: Bus, new_role: Callable[..., Any], running: Callable[..., Any]) -> Iterator[Bus]:
-    with running(new_role("eventpublisher", bus.options), eventpublisher._loop):
+    with running(new_role("eventpublisher", bus.options), eventpublisher.PROGRAM):
         yield bus
 
 
@@ -167,7 +167,7 @@ def test_a_restarted_event_publisher_is_found_again(
 ) -> None:
     subscriber, sender = bus.subscriber("t"), bus.sender()
     for _ in range(2):
-        with running(new_role("eventpublisher", bus.options), eventpublisher._loop):
+        with running(new_role("eventpublisher", bus.options), eventpublisher.PROGRAM):
             assert subscriber.ready(10)
             assert sender.fire("t", {})
             assert subscriber.next(10)

@@ -56,6 +56,16 @@ def test_json_lines(capsys: pytest.CaptureFixture[str]) -> None:
     assert "ValueError: deep\nreason" in second["exception"]
 
 
+def test_one_process_of_several_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    configure("mworker", "info", "json", "mworker-2")
+    logging.getLogger("x").info("starts")
+    found = json.loads(capsys.readouterr().err)
+    assert (found["role"], found["process"]) == ("mworker", "mworker-2")
+    configure("mworker", "info", "text", "mworker-2")
+    logging.getLogger("x").info("starts")
+    assert " mworker-2 [INFO    ] starts" in capsys.readouterr().err
+
+
 def test_text_lines(capsys: pytest.CaptureFixture[str]) -> None:
     configure("publisher", options(log_level="warning", log_format="text"))
     logging.getLogger("x").warning("away", extra={"jid": "2026", "minion": "web1"})
