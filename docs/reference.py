@@ -28,6 +28,7 @@ from saltern.kit.process.exposition import collector_rows, process_rows
 from saltern.kit.process.metrics import SERVED_BY, new_metrics
 from saltern.minion.call import call
 from saltern.mworker.runners.table import RUNNERS
+from saltern.mworker.worker_processes import worker_rows
 from statecore.loader import LoadedModule, Loader
 
 HERE = Path(__file__).resolve().parent
@@ -105,9 +106,13 @@ def metrics_page() -> str:
         (name, kind, ", ".join(samples[0][1]), "all", doc)
         for kind, name, doc, samples in (*process_rows(), *collector_rows())
     ]
+    of_the_parent = [
+        (name, kind, ", ".join(samples[0][1]), "the parent of workers", doc)
+        for kind, name, doc, samples in worker_rows(())
+    ]
     table = [
         f"| `{name}` | {kind} | {labels} | {roles} | {_cell(doc)} |"
-        for name, kind, labels, roles, doc in (*sorted(rows), *of_the_process)
+        for name, kind, labels, roles, doc in (*sorted(rows), *of_the_parent, *of_the_process)
     ]
     return "\n".join([*_METRICS_INTRODUCTION, *table]) + "\n"
 
@@ -122,6 +127,8 @@ _METRICS_INTRODUCTION = (
     "says who may ask. `saltern health` asks the role of this machine. A label never holds a minion's id or a JID.",
     "`k8s/components/monitoring` has PodMonitors, alerts, a dashboard and a network policy; each alert has a",
     "[runbook](operations/runbooks/README.md).",
+    "",
+    "With `worker_processes` above 1 the parent of the workers serves the metrics of all of them, with the label `process` (`mworker-1`; `mworker` is the parent).",
     "",
     "| Metric | Kind | Labels | Served by | |",
     "|---|---|---|---|---|",
