@@ -57,11 +57,11 @@ def test_json_lines(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_one_process_of_several_is_named(capsys: pytest.CaptureFixture[str]) -> None:
-    configure("mworker", "info", "json", "mworker-2")
+    configure("mworker", options(log_level="info", log_format="json"), process="mworker-2")
     logging.getLogger("x").info("starts")
     found = json.loads(capsys.readouterr().err)
     assert (found["role"], found["process"]) == ("mworker", "mworker-2")
-    configure("mworker", "info", "text", "mworker-2")
+    configure("mworker", options(log_level="info"), process="mworker-2")
     logging.getLogger("x").info("starts")
     assert " mworker-2 [INFO    ] starts" in capsys.readouterr().err
 
