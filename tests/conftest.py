@@ -40,6 +40,7 @@ LONG = (
     "services/lab/test_lab.py",
     "statecore/builtin/states/test_virtualenv.py",
     "statecore/builtin/states/played/test_played.py",
+    "statecore/builtin/recorded/test_recorded.py",
     "roles/test_stock_minion.py",
     "statecore/builtin/modules/test_postgres.py",
     "statecore/builtin/states/test_supervisord.py",

@@ -17,9 +17,9 @@ class RunResult(TypedDict):
     stderr: str
 
 
-def run_all(host: ManagedHost, words: Sequence[str], *, stdin: str | None = None) -> RunResult:
-    """Run a program of the host and return the map of ``cmd.run_all``."""
-    done = host.run(list(words), stdin=stdin)
+def run_all(host: ManagedHost, words: Sequence[str], *, runas: str | None = None) -> RunResult:
+    """Run a program of the host, as the user ``runas`` if given, and return the map of ``cmd.run_all``."""
+    done = host.run(list(words), runas=runas)
     return {
         "pid": done.pid,
         "retcode": done.retcode,

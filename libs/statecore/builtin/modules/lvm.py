@@ -402,7 +402,11 @@ def _rows(ctx: Context, program: str, name: str, columns: Sequence[str]) -> list
 
 def _real(ctx: Context, device: str) -> str:
     """Return the device that a path of the host leads to."""
-    return "/" + str(ctx.host.path(device).relative_to(ctx.host.root)) if device.startswith("/") else device
+    if not device.startswith("/"):
+        return device
+    path = ctx.host.path(device)
+    # Of a mounted host, paths are without links already.
+    return "/" + str((path if ctx.host.mounted else path.resolve()).relative_to(ctx.host.root))
 
 
 def _listed(devices: str | Sequence[str]) -> list[str]:

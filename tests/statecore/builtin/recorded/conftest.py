@@ -308,6 +308,8 @@ def ask_salt(venv: Path, directory: Path, cases: Sequence[Recorded]) -> dict[str
     for name in sorted({name for case in cases for name in case.named()}):
         (directory / "bin" / name).symlink_to(_HERE / "program")
     before = {case.id: lay_out(case, places[case.id]) for case in cases}
+    for place in places.values():
+        (place / "bin/su").symlink_to(_HERE / "su")
     (directory / "tree").mkdir()
     for case in cases:
         write_tree(case, directory / "tree")
