@@ -1,4 +1,4 @@
-"""OpenPGP signatures: the function ``verify`` of Salt's ``gpg`` execution module. Uses the program ``gpg``."""
+"""OpenPGP signatures: the function ``verify`` of ``gpg``, with the minion's own program gpg."""
 
 from __future__ import annotations
 
