@@ -93,7 +93,7 @@ BAD = (
         "unknown_argument",
         FINE + "odd:\n  host.present:\n    - name: odd\n    - ip: 192.0.2.1\n    - ipp: x\n",
         ("'ipp' is an invalid keyword argument for 'host.present'", "Did you mean 'ip'"),
-        6,
+        7,
         compile_error=False,
     ),
     Bad("no_map", "- a\n- b\n", ("SLS no_map does not render to a dictionary",), 1),
