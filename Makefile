@@ -16,14 +16,14 @@ SEED ?=
 #: 0 runs all tests in one process, as a debugger needs it.
 WORKERS ?= $(shell echo $$(( ($$(nproc) * 3 + 1) / 2 )))
 PYTEST := $(BIN)/pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder
-SUITE := not container and not userland and not interop and not k8srun
+SUITE := not container and not userland and not interop and not k8srun and not extensions
 WITH_ORACLE = $(if $(ORACLE),SALTERN_ORACLE=$(abspath $(ORACLE)))
 PACKAGES := libs/statecore libs/saltwire libs/masterstore services
 # A newer interpreter is used where Python 3.11 is not installed.
 PYTHON_FOUND = $(shell command -v $(PYTHON) || command -v python3)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab lab-down test test-fast test-one coverage check format docs bench bench-jobs bench-states lock oracle wheels changelog sbom sbom-images audit-dependencies interop security security-containers security-mutations fuzz chaos chaos-containers images container-test userland-test k8s-check k8s-run clean
+.PHONY: help lab lab-down test test-fast test-one coverage check format docs bench bench-jobs bench-states lock oracle wheels changelog sbom sbom-images audit-dependencies interop security security-containers security-mutations fuzz chaos chaos-containers images container-test userland-test extensions-test k8s-check k8s-run clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,10 +44,10 @@ test-one: $(VENV)/.ready ## run the tests of one file, folder or name: T=tests/s
 
 coverage: $(VENV)/.ready ## run the pure tests and report the lines that they run: a table, and htmlcov/ (T= names a file or folder)
 	$(BIN)/pytest -q --cov=statecore --cov=saltwire --cov=masterstore --cov=saltern --cov-report=term:skip-covered \
-	    --cov-report=html -m "not container and not userland and not oracle and not redis and not roles and not interop and not k8srun" $(T)
+	    --cov-report=html -m "not container and not userland and not oracle and not redis and not roles and not interop and not k8srun and not extensions" $(T)
 
 test-fast: $(VENV)/.ready ## run the tests that need no Redis, no roles and no real Salt
-	$(PYTEST) -m "not container and not userland and not oracle and not redis and not roles and not interop and not k8srun"
+	$(PYTEST) -m "not container and not userland and not oracle and not redis and not roles and not interop and not k8srun and not extensions"
 
 check: $(VENV)/.ready ## run ruff and mypy
 	$(BIN)/ruff check .
@@ -114,6 +114,9 @@ chaos-containers: $(VENV)/.ready ## make chaos with the containers of compose.ya
 userland-test: $(VENV)/.ready ## test other package managers in userlands made by debootstrap (root, a mirror, minutes)
 	$(BIN)/pytest -q -m userland tests/statecore/userlands
 
+extensions-test: $(VENV)/.ready .extensions/.ready ## test Salt extensions from PyPI with a Docker engine, MariaDB and fake services (.ci/docker-engine start)
+	SALTERN_EXTENSIONS=$(abspath .extensions) $(BIN)/pytest -q -m extensions tests/extensions
+
 k8s-check: $(VENV)/.ready ## render every overlay of k8s/ and check it against the API's schemas and our policies (kubectl)
 	$(BIN)/pytest -q tests/k8s
 
@@ -156,7 +159,7 @@ lock: ## resolve the newest versions that fit, and pin them with hashes
 	rm -rf $(VENV)-lock
 
 clean: ## remove environments and caches (stop a running lab first)
-	rm -rf $(VENV) .oracle .saltext-redis .supply .interop .lab .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .oracle .extensions .saltext-redis .supply .interop .lab .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 $(VENV)/.ready: requirements.lock $(addsuffix /pyproject.toml,$(PACKAGES))
 	@$(PYTHON_FOUND) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed")'
@@ -176,6 +179,12 @@ $(VENV)/.ready: requirements.lock $(addsuffix /pyproject.toml,$(PACKAGES))
 	$(PYTHON_FOUND) -m venv .saltext-redis
 	.saltext-redis/bin/pip install -q --disable-pip-version-check --no-deps --require-hashes -r bench/saltext-redis.lock
 	ls -d $(abspath $(ORACLE))/lib/python3*/site-packages > $$(ls -d .saltext-redis/lib/python3*/site-packages)/oracle.pth
+	@touch $@
+
+# Extensions without Salt itself, and the libraries that they need.
+.extensions/.ready: tests/extensions/requirements.lock $(VENV)/.ready
+	rm -rf .extensions
+	$(BIN)/pip install -q --disable-pip-version-check --no-deps --require-hashes --target .extensions -r $<
 	@touch $@
 
 # Tools that read the lock and the wheels; what they need is in no other environment.

@@ -14,6 +14,7 @@ from masterstore import keys, values
 from masterstore.cached_hash import CachedHash
 from masterstore.client import Client, text
 from masterstore.errors import StoreCorrupt, TooLarge
+from masterstore.record_mac import MINE, Records
 
 #: KEYS: mine_functions, mine... ARGV: minion, the function of each mine. Returns the number of mine functions that the minion had.
 _FORGET = """
@@ -68,11 +69,17 @@ if redis.call('TTL', KEYS[1]) < 0 then redis.call('EXPIRE', KEYS[1], ARGV[3]) en
 """
 
 
+#: Code of the msgpack extension type of a mine value with its authentication code: 64 bytes of code, then msgpack of the value.
+_SIGNED, _CODE_BYTES = 77, 64
+
+
 class Cache:
     """The minions' grains, pillar and mine in Redis. All operations raise StoreUnavailable if Redis does not answer."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, records: Records = Records()) -> None:  # noqa: B008 - it never changes
+        """``records``: makes and checks the authentication codes of mine data."""
         self._client = client
+        self._records = records
         self._forget = client.redis.register_script(_FORGET)
         self._grains = CachedHash(client, keys.GRAINS, _grains_of)
         self._pillars = CachedHash(client, keys.PILLAR, lambda minion, sealed: sealed)
@@ -144,7 +151,7 @@ class Cache:
         """
         arguments: list[str | int | bytes] = [minion, int(clear), most, most_functions]
         for fun, value in data.items():
-            arguments += [str(fun), _pack(value)]
+            arguments += [str(fun), self._signed(minion, str(fun), _pack(value))]
         with self._client.calling():
             size, count = self._mine_set(keys=[keys.MINE_FUNCTIONS], args=arguments)
         if 0 < most < size:
@@ -153,12 +160,36 @@ class Cache:
             raise TooLarge(f"a mine of {count} functions, more than {most_functions}")
 
     def mine_get(self, minions: Iterable[str], fun: str) -> dict[str, object]:
-        """Return {minion id: value} of the given minions that offer the function."""
-        names = list(minions)
+        """Return {minion id: value} of the given minions that offer the function.
+
+        A value that no worker of this master stored is left out and reported to ``Faults``, which logs it.
+        """
+        names, found = list(minions), {}
         packed = self._client.call("hmget", keys.mine(fun), names) if names else []
-        return {
-            name: unpack(data, keys.mine(fun)) for name, data in zip(names, packed, strict=True) if data is not None
-        }
+        for name, data in zip(names, packed, strict=True):
+            if data is not None:
+                value = unpack(data, keys.mine(fun))
+                try:
+                    found[name] = self._proven(name, fun, value)
+                except StoreCorrupt as error:
+                    self._client.faults.report(error.key, str(error))
+        return found
+
+    def _signed(self, minion: str, fun: str, packed: bytes) -> bytes:
+        """Return the bytes to store for packed mine data: with its code, if this process has the key."""
+        code = self._records.code(MINE, _mine_record(minion, fun, packed))
+        signed: bytes = msgpack.packb(msgpack.ExtType(_SIGNED, code + packed)) if code else packed
+        return signed
+
+    def _proven(self, minion: str, fun: str, value: object) -> object:
+        """Return the mine data in an unpacked value. Raises StoreCorrupt if no worker of this master stored it."""
+        where = f"{keys.mine(fun)}[{minion}]"
+        if not isinstance(value, msgpack.ExtType) or value.code != _SIGNED:
+            self._records.check(MINE, b"", b"", where)
+            return value
+        code, packed = value.data[:_CODE_BYTES], value.data[_CODE_BYTES:]
+        self._records.check(MINE, _mine_record(minion, fun, packed), code, where)
+        return unpack(packed, keys.mine(fun))
 
     def mine_delete(self, minion: str, fun: str) -> bool:
         """Delete the value of one function from a minion's mine. Return True if there was one."""
@@ -193,6 +224,11 @@ class Cache:
         names = [keys.MINE_FUNCTIONS, *(keys.mine(fun) for fun in funs)]
         with self._client.calling():
             return int(self._forget(keys=names, args=[minion, *funs]))
+
+
+def _mine_record(minion: str, fun: str, packed: bytes) -> bytes:
+    """Return the bytes over which the code of mine data is made."""
+    return f"{minion}\0{fun}\0".encode("utf-8", "surrogateescape") + packed
 
 
 def _grains_of(minion: str, packed: bytes) -> dict[str, object]:

@@ -14,7 +14,7 @@ from masterstore.errors import JidTaken, StoreCorrupt
 from masterstore.event_codes import EventCodes
 from masterstore.large_returns import is_large, packed, unpacked
 from masterstore.lives import Lives, jid_ms
-from masterstore.record_mac import LOAD, PUBLICATION, Records, load_record
+from masterstore.record_mac import LOAD, OWN_LOAD, PUBLICATION, Records, load_record
 
 #: Jobs dropped from the time index in one go.
 _EXPIRE_BATCH = 10_000
@@ -264,9 +264,10 @@ class Jobs(Lives):
         names += [keys.JOBS, keys.index("minion", minion), keys.index("user", user)]
         names += [keys.index("tgt", _shown(load.get("tgt"))), *(keys.index("fun", name) for name in functions)]
         data, whole = packed(ret, compress_above)
-        arguments: list[str | int | bytes] = [jid, minion, data, values.dumps(load), ttl, int(failed(ret)), created]
+        job = values.dumps(load)
+        arguments: list[str | int | bytes] = [jid, minion, data, job, ttl, int(failed(ret)), created]
         arguments += [created, "failed" if failed(ret) else "ok", whole, event, self._seal(event)]
-        arguments += [events_kept, int(counted)]
+        arguments += [events_kept, int(counted), self._records.code(OWN_LOAD, load_record(jid, job, 0, 0))]
         arguments += functions
         with self._client.calling():
             first, faults = self._external(keys=names, args=arguments)
@@ -277,6 +278,26 @@ class Jobs(Lives):
         """Return the load of a job; None if the job cache has no such job."""
         data = self._client.call("get", keys.load(jid))
         return values.loads_map(data, keys.load(jid)) if data else None
+
+    def check_load(self, jid: str) -> bool:
+        """Check the authentication code of a job's load, before the job is published again.
+
+        Return True if an operator, a runner or a minion had the job published, False if the job was not published: a
+        minion started it itself, or it is a runner. Raises StoreCorrupt if no worker of this master wrote the load.
+        """
+        name, fields = keys.load(jid), ("mac", "replay_until", "when_back_until")
+        with self._client.calling() as server:
+            pipe = server.pipeline(transaction=False)
+            pipe.get(name)
+            pipe.hmget(keys.job(jid), *fields)
+            load, (code, replay_until, when_back_until) = pipe.execute()
+        times = [values.number(each, keys.job(jid)) for each in (replay_until, when_back_until)]
+        try:
+            self._records.check(LOAD, load_record(jid, load or b"", *times), code, name)
+        except StoreCorrupt:
+            self._records.check(OWN_LOAD, load_record(jid, load or b"", 0, 0), code, name)
+            return False
+        return True
 
     def returns(self, jid: str, minions: Sequence[str] | None = None) -> dict[str, dict[str, object]]:
         """Return {minion id: return} of a job, for all minions or for the given ones. Minions without a return are

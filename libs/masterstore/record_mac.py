@@ -21,9 +21,9 @@ from masterstore.errors import StoreCorrupt
 RecordMac: TypeAlias = Callable[[str, bytes], bytes]
 
 #: Kinds of records.
-PUBLICATION, LOAD, ACCEPTED_KEY = "publication", "load", "accepted key"
+PUBLICATION, LOAD, OWN_LOAD, ACCEPTED_KEY = "publication", "load", "own load", "accepted key"
 AUDIT_ENTRY, AUDIT_SEAL, AUDIT_END = "audit entry", "audit seal", "audit end"
-EVENT, GROUP_STATE = "event", "group state"
+EVENT, GROUP_STATE, MINE = "event", "group state", "mine"
 
 _ADVICE = "Whoever writes to Redis beside the master made it; after an upgrade see the option accept_unsigned_records"
 

@@ -190,7 +190,7 @@ return #faults > 0 and {{answer, faults}} or answer
 #: A job that was not published and has ended. KEYS: runners, ret, job, job_minions, load, life; then the indexes that it goes into.
 #: ARGV: jid, minion, return JSON, load JSON, ttl, failed (0/1), created ms, base ms, result (ok, failed),
 #: the whole return compressed (empty: it is in the JSON), its event (empty: no reader wants it), the event's seal, events that are
-#: kept, 1 if its bytes count as unasked ones of the minion, functions...
+#: kept, 1 if its bytes count as unasked ones of the minion, code of the load (empty: none), functions...
 #: Returns {1 if stored, else 0; faults}: a job's earlier return is not replaced.
 EXTERNAL = f"""
 {COMMON}
@@ -209,7 +209,8 @@ local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 try('SADD', KEYS[4], ARGV[2])
 try('HSETNX', KEYS[3], 'created', ARGV[7])
-try('HSET', KEYS[3], 'expected', 1, 'answered', 1, 'returned', 1, 'failed', ARGV[6], 'ended', now, 'bytes', size)
+try('HSET', KEYS[3], 'expected', 1, 'answered', 1, 'returned', 1, 'failed', ARGV[6], 'ended', now, 'bytes', size,
+    'mac', ARGV[15])
 try('HSET', KEYS[6], ARGV[2], 'r' .. whole(math.max(now, created) - tonumber(ARGV[8])))
 if ARGV[11] ~= '' then
   {_KEEP}
@@ -220,6 +221,6 @@ try('HINCRBY', '{keys.JOB_BYTES}', whole(math.floor(created / 3600000)), size)
 if ARGV[14] == '1' then spend_bytes('{keys.SPENT}' .. ARGV[2], size) end
 put('{keys.INDEX}result:' .. ARGV[9], ARGV[7], jid, ttl, created)
 for i = 7, #KEYS do put(KEYS[i], ARGV[7], jid, ttl, created) end
-for i = 15, #ARGV do put('{keys.FUNCTIONS}', ARGV[7], ARGV[i], ttl, created) end
+for i = 16, #ARGV do put('{keys.FUNCTIONS}', ARGV[7], ARGV[i], ttl, created) end
 return {{1, faults}}
 """

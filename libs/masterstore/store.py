@@ -49,7 +49,7 @@ class Store:
         self.found_jobs = JobFinder(client, self.jobs)
         self.runner_jobs = RunnerJobs(client, self.jobs)
         self.minion_keys = MinionKeys(client, records)
-        self.cache = Cache(client)
+        self.cache = Cache(client, records)
         self.banks = Banks(client)
         self.publications = Publications(client, records)
         self.events = Events(client, event_codes)

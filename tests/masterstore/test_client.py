@@ -69,6 +69,7 @@ VERBS: dict[str, Callable[[Store], Any]] = {
     "schema.version": lambda store: store.schema.version(),
     "schema.begin": lambda store: store.schema.begin(),
     "schema.say": lambda store: store.schema.say(),
+    "jobs.check_load": lambda store: store.jobs.check_load(JID),
     "jobs.load": lambda store: store.jobs.load(JID),
     "jobs.returns": lambda store: store.jobs.returns(JID),
     "jobs.returns of some": lambda store: store.jobs.returns(JID, ["a"]),

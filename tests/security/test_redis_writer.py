@@ -8,8 +8,10 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping
+from types import SimpleNamespace
 from typing import Any
 
+import msgpack
 import pytest
 import redis
 
@@ -18,6 +20,8 @@ from masterstore.errors import StoreCorrupt
 from masterstore.record_mac import LOAD, PUBLICATION, Records, load_record
 from masterstore.store import Store
 from saltern.kit.keys.master_keys import record_mac
+from saltern.mworker.pillar_seal import PillarSeal
+from saltern.mworker.runners import job_queries
 from saltern.publisher.main import age_fault
 
 pytestmark = pytest.mark.redis
@@ -131,6 +135,115 @@ def test_a_changed_job_is_not_handed_to_a_minion_that_missed_it(name: str, store
     CHANGES[name](raw)
     assert _waiting(store) == []
     assert store.faults.total > 0
+
+
+#: Attack -> what the attacker does to the records of a job that an operator then publishes again (jobs.rerun).
+RERUNS: Mapping[str, Callable[[redis.Redis], object]] = {
+    **CHANGES,
+    "the job of a minion, as one of an operator": lambda raw: (
+        raw.set(keys.load(JID), raw.get(keys.load(OWN)) or b""),
+        raw.hset(keys.job(JID), "mac", raw.hget(keys.job(OWN), "mac") or b""),
+    ),
+}
+OWN = "20260101000000000005"
+
+
+@pytest.mark.parametrize("name", RERUNS)
+def test_a_changed_job_is_not_published_again(name: str, store: Store, raw: redis.Redis) -> None:
+    _publish(store, jid="20260101000000000009")
+    _publish(store)
+    own = {"jid": OWN, "fun": "cmd.run", "arg": ["id"], "tgt": "web1", "user": "web1"}
+    store.jobs.store_external(OWN, own, {"jid": OWN, "id": "web1", "return": 1})
+    assert store.jobs.check_load(JID)
+    RERUNS[name](raw)
+    with pytest.raises(StoreCorrupt, match=f"load:{JID}"):
+        store.jobs.check_load(JID)
+
+
+def test_the_job_of_a_minion_is_not_published_to_others(worker: Any) -> None:
+    """A minion chose the function of its own job; the attacker says that others are expected to run it, too."""
+    worker.accept("web1", "db1")
+    own = {"jid": OWN, "fun": "cmd.run", "arg": ["id"], "tgt": "web1", "user": "web1"}
+    worker.store.jobs.store_external(OWN, own, {"jid": OWN, "id": "web1", "return": 1})
+    with worker.store._client.calling() as server:
+        server.sadd(keys.job_minions(OWN), "db1")
+        server.hset(keys.life(OWN), "db1", "")
+    asked: list[Any] = []
+    answer = {"jid": "1", "minions": [], "missing": []}
+    control = SimpleNamespace(call=lambda cmd, **fields: (asked.append(fields["tgt"]), answer)[1])
+    tools = SimpleNamespace(store=worker.store, options=worker.context.options, user="ann", control=control)
+    job_queries.rerun(tools, OWN, all=True)  # type: ignore[arg-type]
+    assert asked == [["web1"]]
+
+
+#: Attack -> (what the attacker makes of the pillars in the cache, given those of web1 and db1; environments).
+PILLARS: Mapping[str, Callable[[dict[str, bytes], dict[str, bytes]], dict[str, bytes]]] = {
+    "the pillar of another minion": lambda own, other: other,
+    "the pillar of other environments": lambda own, other: {"base ": own["prod "]},
+    "no ciphertext": lambda own, other: {"base ": b"x" * 96},
+}
+
+
+@pytest.mark.parametrize("name", PILLARS)
+def test_a_minion_gets_no_other_pillar_from_the_cache(name: str, worker: Any, raw: redis.Redis) -> None:
+    for minion, environments in (("web1", "base "), ("web1", "prod "), ("db1", "base ")):
+        worker.context.cache_pillar(minion, environments, {"secret": f"{minion} {environments}"})
+    assert worker.context.cached_pillar("web1", "base ") == {"secret": "web1 base "}
+    own, other = (worker.store.cache.kept_pillar(minion) for minion in ("web1", "db1"))
+    raw.hset(keys.pillar_cache("web1"), mapping=PILLARS[name](own, other))  # type: ignore[arg-type]
+    assert worker.context.cached_pillar("web1", "base ") is None
+
+
+#: Attack -> what the attacker makes of db1's mine data, given the bytes of web1's data and of db1's own for another function.
+MINES: Mapping[str, Callable[[bytes, bytes], bytes]] = {
+    "plain data": lambda other, own: msgpack.packb(["6.6.6.6"]),
+    "an empty code": lambda other, own: msgpack.packb(msgpack.ExtType(77, msgpack.packb(["6.6.6.6"]))),
+    "the code of another minion": lambda other, own: other,
+    "the code of another function": lambda other, own: own,
+    "changed data": lambda other, own: other.replace(b"10.0.0.1", b"6.6.6.66"),
+    "another extension": lambda other, own: msgpack.packb(msgpack.ExtType(78, b"x")),
+}
+
+
+@pytest.mark.parametrize("name", MINES)
+def test_forged_mine_data_is_not_given_to_minions(name: str, store: Store, raw: redis.Redis) -> None:
+    store.cache.mine_set("web1", {"network.ip_addrs": ["10.0.0.1"]})
+    store.cache.mine_set("db1", {"network.ip_addrs": ["10.0.0.2"], "other": ["x"]})
+    where = keys.mine("network.ip_addrs")
+    forged = MINES[name](raw.hget(where, "web1") or b"", raw.hget(keys.mine("other"), "db1") or b"")
+    raw.hset(where, "db1", forged)
+    assert store.cache.mine_get(["web1", "db1"], "network.ip_addrs") == {"web1": ["10.0.0.1"]}
+    assert store.faults.total == 1
+
+
+@pytest.mark.ordinary
+def test_mine_data_of_release_0_1_can_be_accepted(redis_url: str, store: Store) -> None:
+    Store.open(redis_url, timeout=5.0, client_name="old").cache.mine_set("web1", {"a": [1]})
+    assert store.cache.mine_get(["web1"], "a") == {}
+    upgrading = Store.open(redis_url, timeout=5.0, client_name="new", records=Records(MAC, accept_unsigned=True))
+    assert upgrading.cache.mine_get(["web1"], "a") == {"web1": [1]}
+
+
+@pytest.mark.parametrize("hours", [2, 24 * 365])
+def test_an_old_pillar_is_not_sent_from_the_cache(hours: int) -> None:
+    old = PillarSeal(b"m" * 32, clock=lambda: 1e9).seal("web1", {"password": "old"}, "base ")
+    now = PillarSeal(b"m" * 32, clock=lambda: 1e9 + hours * 3600)
+    assert now.open("web1", old, "base ", 3600) is None
+    assert now.open("web1", old, "base ") == {"password": "old"}
+
+
+def test_the_pillar_of_another_minion_does_not_match_a_target(worker: Any) -> None:
+    worker.context.keep_pillar("db1", {"secret": "sesame"})
+    worker.store.cache.set_pillar("web1", worker.store.cache.pillars_of(["db1"])["db1"])
+    assert worker.context.pillars() == {"db1": {"secret": "sesame"}}
+
+
+@pytest.mark.ordinary
+def test_pillar_of_release_0_1_can_be_accepted() -> None:
+    crypticle = PillarSeal(b"m" * 32)._crypticle
+    old = crypticle.dumps({"role": "web"})
+    assert PillarSeal(b"m" * 32).open("web1", old) is None
+    assert PillarSeal(b"m" * 32, accept_unbound=True).open("web1", old) == {"role": "web"}
 
 
 @pytest.mark.ordinary

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from masterstore.keys import KEYS
 from tests.security.test_public_cves import ABSENT
 
 pytestmark = pytest.mark.ordinary
@@ -30,6 +31,20 @@ def test_each_threat_has_a_test() -> None:
     rows = [row.strip("| ").split(" | ") for row in table.splitlines() if row.startswith("| ")][1:]
     assert len(rows) > 30
     assert [row for row in rows if len(row) != 4 or "::" not in row[3]] == []
+
+
+def test_each_key_of_redis_says_what_its_writer_can_do() -> None:
+    table = PAGE.partition("\n### What a writer of Redis can do\n")[2].partition("\n### ")[0]
+    named = [
+        name
+        for row in table.splitlines()
+        if row.startswith("| `")
+        for name in re.findall(r"`([^`]+)`", row.split("|")[1])
+    ]
+    patterns = {
+        each for spec in KEYS for each in ([spec.pattern.replace("<cache>", one) for one in ("grains", "pillar")])
+    }
+    assert sorted(named) == sorted(patterns)
 
 
 def test_each_public_fault_is_played_or_of_an_absent_part() -> None:

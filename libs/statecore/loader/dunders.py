@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
+from statecore.loader.current_context import current
 from statecore.loader.file_client import FileClient
 from statecore.model.context import Context
 from statecore.model.errors import NotAvailable
@@ -49,7 +50,7 @@ class SaltTable(Mapping[str, Function]):
 
     def __getitem__(self, name: str) -> Function:
         try:
-            return SaltedFunction(name, self._functions[name])
+            return SaltedFunction(name, self._functions[name], __name__)
         except NotAvailable as missing:
             raise MissingFunction(missing.name, missing.reason) from None
 
@@ -148,6 +149,18 @@ _OF_KIND: Mapping[str, tuple[str, ...]] = {
     "fileserver": (*_COMMON, "__utils__"),
     "executors": (*_COMMON, "__salt__", "__proxy__", "__executors__"),
 }
+
+
+def __getattr__(name: str) -> object:
+    """Return a dunder name's value for the running module's function.
+
+    Functions in ``__salt__`` say that they are of this module. States read the execution modules' ``__context__`` as
+    ``sys.modules[__salt__["test.ping"].__module__].__context__``.
+    """
+    ctx = current.get()
+    if ctx is None or name not in _VALUES:
+        raise AttributeError(name)
+    return dunder(name, ctx)
 
 
 def dunder(name: str, ctx: Context) -> object:

@@ -16,11 +16,13 @@ class SaltedFunction:
     All attributes, such as ``__doc__``, are the function's own.
     """
 
-    __slots__ = ("__wrapped__", "_name")
+    __slots__ = ("__dict__", "__wrapped__", "_name")
 
-    def __init__(self, name: str, function: Function) -> None:
+    def __init__(self, name: str, function: Function, module: str = __name__) -> None:
+        """``module``: name of the Python module that the function says it is of."""
         self._name = name
         self.__wrapped__ = function
+        self.__module__ = module
 
     def __call__(self, *args: object, **kwargs: object) -> object:
         try:

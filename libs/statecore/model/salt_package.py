@@ -11,11 +11,12 @@ from __future__ import annotations
 import importlib
 import importlib.machinery
 import importlib.util
+import logging
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import ModuleType
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     import importlib.abc
@@ -27,6 +28,9 @@ _FUNCTION_PACKAGES = ("salt.modules.", "salt.states.")
 
 #: Modules of Salt that an extension has taken over -> the extension's module, which is used if it is installed.
 _MOVED: Mapping[str, str] = {"salt.utils.dockermod": "saltext.dockermod.utils.dockermod"}
+
+#: Salt's further methods of loggers (``log.trace``) -> their level.
+_LEVELS: Mapping[str, int] = {"garbage": 1, "trace": 5, "profile": 15}
 
 
 class SaltFinder:
@@ -80,10 +84,22 @@ class _Existing:
 
 
 def install() -> None:
-    """Add the import finders of ``salt``, unless they are there. Call before users' code runs."""
+    """Add the import finders of ``salt`` and Salt's log levels, unless they are there. Call before users' code runs."""
+    for name, level in _LEVELS.items():
+        if not hasattr(logging.Logger, name):
+            logging.addLevelName(level, name.upper())
+            setattr(logging.Logger, name, _log_method(level))
     if not any(isinstance(finder, SaltFinder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _InnerFinder())
         sys.meta_path.append(SaltFinder())
+
+
+def _log_method(level: int) -> Callable[..., None]:
+    def write(logger: logging.Logger, message: object, *args: object, **kwargs: Any) -> None:
+        # The line in the log names the caller, not this function.
+        logger.log(level, message, *args, **{"stacklevel": 2, **kwargs})
+
+    return write
 
 
 def module(name: str) -> ModuleType:

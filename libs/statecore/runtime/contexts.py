@@ -34,6 +34,7 @@ from statecore.model.values import merge
 from statecore.runtime import grains_gathering
 from statecore.runtime.masterless_ports import LocalMinion, Manager, NoEvents, NoJobs
 from statecore.runtime.ports import LazyPillar, LoaderCatalog, NoTemplates, RefreshingMinionControl, RunScratch
+from statecore.runtime.secret_pillar import HidingEvents, PillarSecrets
 from statecore.sources.local_tree import LocalFiles
 
 if TYPE_CHECKING:
@@ -112,11 +113,15 @@ class Contexts:
         self.state_system: StateSystem = deferred(lambda: make_state_system(self))
         self._minion: MinionControl = minion if minion is not None else LocalMinion()
         self._control = RefreshingMinionControl(self, self._minion)
-        self._events: Events = events if events is not None else NoEvents()
+        #: Values of pillar that nobody is shown.
+        self.secrets = PillarSecrets(self.opts)
+        self._events: Events = HidingEvents(events if events is not None else NoEvents(), self.secrets)
         self._jobs: Jobs = jobs if jobs is not None else NoJobs()
         self._master = master
         self._grains: Mapping[str, object] | None = dict(grains) if grains is not None else None
         self._pillar: Mapping[str, object] | None = pillar
+        if pillar:
+            self.secrets.learn(pillar)
         self._scratch: dict[str, object] = {}
         self._base: Context | None = None
 
@@ -223,6 +228,7 @@ class Contexts:
         other._grains = grains
         # The exit code and the modules' own memory belong to the call, not to the run.
         other._scratch, other._events, other._jobs = self._scratch, self._events, self._jobs
+        other.secrets = self.secrets
         other._master = self._master
         return other
 
@@ -258,7 +264,7 @@ class Contexts:
         if not pillarenv and "pillarenv" not in options and self.opts.get("pillarenv_from_saltenv"):
             pillarenv = saltenv
         override = options.get("pillar")
-        return self._minion.compile_pillar(
+        return self._control.compile_pillar(
             str(saltenv) if saltenv is not None else None,
             str(pillarenv) if pillarenv is not None else None,
             override if isinstance(override, Mapping) else None,

@@ -12,6 +12,7 @@ from statecore.model.errors import CommandError, NotAvailable
 from statecore.model.lazy import lazy_module
 from statecore.model.ports import Function, MinionControl
 from statecore.runtime.masterless_ports import LocalMinion
+from statecore.runtime.secret_pillar import PillarSecrets
 
 if TYPE_CHECKING:
     from statecore import render
@@ -25,6 +26,11 @@ class ContextSource(Protocol):
     @property
     def pillar(self) -> Mapping[str, object]:
         """The minion's pillar in memory, compiled when it is first read."""
+        ...
+
+    @property
+    def secrets(self) -> PillarSecrets:
+        """The values of pillar that nobody is shown."""
         ...
 
     @property
@@ -84,7 +90,9 @@ class RefreshingMinionControl:
         override: Mapping[str, object] | None,
         on_demand: Mapping[str, object] | None = None,
     ) -> dict[str, object]:
-        return self._minion.compile_pillar(saltenv, pillarenv, override, on_demand)
+        pillar = self._minion.compile_pillar(saltenv, pillarenv, override, on_demand)
+        self._source.secrets.learn(pillar)
+        return pillar
 
     def master_tops(self) -> dict[str, list[str]]:
         return self._minion.master_tops()

@@ -122,12 +122,18 @@ class Runtime:
         ``kwargs`` may hold the publication's ``__pub_*`` arguments. They reach only functions that take any keyword;
         built-in functions get ``__pub_id`` alone. ``job`` is the publication, if there is one: it may name executors
         (``module_executors``, ``executor_opts``). ``trusted``: the minion itself calls, so ``whitelist_modules`` does
-        not apply.
+        not apply. Secret values of pillar are hidden in the value.
         """
         # A blackout is looked up in pillar that is in memory: compiling pillar for it would slow every call.
         restraints = (self.contexts.known_pillar, self.grains)
         call = FunctionCall(fun, args, kwargs or {}, job)
-        return returned(call, self.context, self.loader, self.catalog, restraints, trusted=trusted)
+        found = returned(call, self.context, self.loader, self.catalog, restraints, trusted=trusted)
+        error = None if found.error is None else str(self.hidden(found.error))
+        return found._replace(value=self.hidden(found.value), error=error)
+
+    def hidden(self, value: object) -> object:
+        """Return a value with ``**********`` in place of the secret values of the minion's pillar (``secret_pillar``)."""
+        return self.contexts.secrets.hide(value)
 
     def deliver(self, names: Sequence[str], ret: Mapping[str, object]) -> None:
         """Pass a job's return to the returners ``names``. The return holds the minion's ``id``. Failures are logged."""
@@ -147,6 +153,7 @@ class Runtime:
 
     def close(self) -> None:
         """Free the memory of the runtime at once. Without this call only the garbage collector would free it, later."""
+        self.contexts.secrets.close()
         vars(self.contexts).clear()
         vars(self).clear()
 

@@ -1,25 +1,49 @@
-"""Encryption of pillar in Redis, under a key that is derived from the master's secret."""
+"""Encryption of pillar in Redis, under a key that is derived from the master's secret.
+
+The ciphertext also contains the minion's id, the environments, and the time. Whoever writes to Redis can therefore neither give
+one minion the pillar of another one, nor keep an old pillar in ``pillar_cache`` for longer than ``pillar_cache_ttl``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 
 from saltwire.crypticle import Crypticle
 from saltwire.errors import AuthenticationError, PeerFault
 from saltwire.keys import derive_key_string
 
-
-def pillar_seal(secret: bytes) -> Crypticle:
-    """Return the Crypticle (encrypter) for the pillar in Redis. Its key never rotates, so that stored pillar stays readable."""
-    return Crypticle(derive_key_string(secret, purpose="pillar", epoch=0))
+#: Seconds by which the clocks of workers may differ.
+_CLOCKS = 600
 
 
-def unsealed(secret: bytes, sealed: Mapping[str, bytes]) -> dict[str, dict[str, object]]:
-    """Return {minion id: pillar} of the encrypted pillars; those encrypted under another master's secret are left out."""
-    seal, found = pillar_seal(secret), {}
-    for name, data in sealed.items():
+class PillarSeal:
+    """Encrypts and decrypts pillar for Redis. Its key never rotates, so that stored pillar stays readable."""
+
+    def __init__(self, secret: bytes, *, accept_unbound: bool = False, clock: Callable[[], float] = time.time) -> None:
+        """``secret``: the master's secret. ``accept_unbound``: also accept pillar of release 0.1, whose ciphertext does
+        not contain the minion's id (option ``accept_unsigned_records``).
+        """
+        self._crypticle = Crypticle(derive_key_string(secret, purpose="pillar", epoch=0))
+        self._accept_unbound = accept_unbound
+        self._clock = clock
+
+    def seal(self, minion: str, pillar: Mapping[str, object], environments: str = "") -> bytes:
+        """Return the encrypted pillar of a minion. ``environments``: saltenv and pillarenv in ``pillar_cache``; else empty."""
+        return self._crypticle.dumps([minion, environments, int(self._clock()), pillar])
+
+    def open(self, minion: str, sealed: bytes, environments: str = "", max_age: int = 0) -> dict[str, object] | None:
+        """Return the pillar of a minion for these environments. ``max_age``: its largest age in seconds; 0: any.
+
+        None if it was encrypted under another master's secret, for another minion, for other environments, or before.
+        """
         try:
-            found[name] = seal.loads_map(data)
+            found = self._crypticle.loads(sealed)
         except (PeerFault, AuthenticationError):
-            continue
-    return found
+            return None
+        if isinstance(found, dict):
+            return found if self._accept_unbound else None
+        match found:
+            case [str(name), str(place), int(at), dict(pillar)] if (name, place) == (minion, environments):
+                return None if max_age and abs(self._clock() - at) > max_age + _CLOCKS else pillar
+        return None

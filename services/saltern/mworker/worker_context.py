@@ -16,10 +16,9 @@ from saltern.kit.links.event_bus import Prepared
 from saltern.kit.process.metrics import Metrics
 from saltern.kit.process.tracing import Tracing
 from saltern.mworker.audit_log import AuditLog
-from saltern.mworker.pillar_seal import pillar_seal
+from saltern.mworker.pillar_seal import PillarSeal
 from saltern.mworker.quotas import Quotas
 from saltwire.crypticle import Crypticle
-from saltwire.errors import AuthenticationError, PeerFault
 from saltwire.keys import PublicKey, derive_key_string
 from statecore.pillar.memory import PillarMemory
 from statecore.sources.fileserver import FileServer
@@ -138,7 +137,7 @@ class WorkerContext:
 
     def keep_pillar(self, minion_id: str, pillar: Mapping[str, object]) -> None:
         """Store a minion's pillar, encrypted, for targeting by pillar."""
-        self.store.cache.set_pillar(minion_id, self._pillar_seal().dumps(pillar))
+        self.store.cache.set_pillar(minion_id, self._pillar_seal().seal(minion_id, pillar))
 
     def pillars(self) -> Mapping[str, Mapping[str, object]]:
         """Return {minion id: pillar} of all pillars that were encrypted under this master's secret. The map is shared:
@@ -158,27 +157,27 @@ class WorkerContext:
 
     def _open(self, minion: str, sealed: bytes) -> None:
         self._sealed[minion] = sealed
-        try:
-            self._pillars[minion] = self._pillar_seal().loads_map(sealed)
-        except (PeerFault, AuthenticationError):
-            # Written by a master with another secret. It is replaced when the minion asks for pillar again.
+        pillar = self._pillar_seal().open(minion, sealed)
+        if pillar is None:
+            # Written by a master with another secret, or for another minion. It is replaced when the minion asks for pillar.
             self._pillars.pop(minion, None)
+        else:
+            self._pillars[minion] = pillar
 
     def cached_pillar(self, minion_id: str, environments: str) -> dict[str, object] | None:
         """Return a minion's pillar for these environments from ``pillar_cache``, or None."""
         sealed = self.store.cache.kept_pillar(minion_id).get(environments)
-        try:
-            return None if sealed is None else self._pillar_seal().loads_map(sealed)
-        except (PeerFault, AuthenticationError):
+        if sealed is None:
             return None
+        return self._pillar_seal().open(minion_id, sealed, environments, self.options.pillar_cache_ttl)
 
     def cache_pillar(self, minion_id: str, environments: str, pillar: Mapping[str, object]) -> None:
         """Store a minion's pillar for these environments in ``pillar_cache`` for ``pillar_cache_ttl`` seconds."""
-        sealed = self._pillar_seal().dumps(pillar)
+        sealed = self._pillar_seal().seal(minion_id, pillar, environments)
         self.store.cache.keep_pillar(minion_id, environments, sealed, self.options.pillar_cache_ttl)
 
-    def _pillar_seal(self) -> Crypticle:
-        return pillar_seal(self.keys.secret)
+    def _pillar_seal(self) -> PillarSeal:
+        return PillarSeal(self.keys.secret, accept_unbound=self.options.accept_unsigned_records)
 
     def shared_keys(self) -> tuple[Crypticle, ...]:
         """Return the publication key if minions of message version 2 may use it for requests; empty otherwise."""

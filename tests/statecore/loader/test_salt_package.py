@@ -60,6 +60,17 @@ CASES = [
         "('statecore.loader.compat.exceptions', 'statecore.loader.compat')",
     ),
     (
+        "loggers have Salt's levels",
+        "import logging\nlog = logging.getLogger('lib')\nlog.setLevel(1)\n",
+        "import lib, logging\n"
+        "def f():\n"
+        "    seen = []\n"
+        "    lib.log.addFilter(lambda row: seen.append((row.levelname, row.funcName)))\n"
+        "    lib.log.trace('a %s', 1), lib.log.garbage('b'), lib.log.profile('c')\n"
+        "    return seen\n",
+        "[('TRACE', 'f'), ('GARBAGE', 'f'), ('PROFILE', 'f')]",
+    ),
+    (
         "a missing module with its reason",
         "import salt.cloud\n",
         "import lib\ndef f():\n    return 1\n",

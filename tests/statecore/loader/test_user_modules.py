@@ -393,3 +393,14 @@ def test_a_retry_sees_a_library_that_came(shelf, monkeypatch):
     shelf.loader.retry()
     assert ctx.call("own.f") == 5
     monkeypatch.delitem(sys.modules, "brought_library")
+
+
+def test_the_context_of_execution_modules_is_reached_through_a_function(shelf):
+    text = """import sys
+def f():
+    __salt__["other.keep"]("x")
+    return sys.modules[__salt__["test.ping"].__module__].__context__.pop("kept", None)
+"""
+    shelf.write("modules/own.py", text)
+    shelf.write("modules/other.py", "def keep(value):\n    __context__['kept'] = value\n")
+    assert shelf.context().call("own.f") == "x"

@@ -17,13 +17,16 @@ import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from statecore.host.content import digests, managed_file
+from statecore.host.content import atomic_file, digests, managed_file
 from statecore.host.content.managed_file import Attributes
 from statecore.model import tree_url
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, HostError
 from statecore.sources import downloads, file_source, pushed_files
 from statecore.sources.file_source import FileVerification
+
+#: Directory of the cache with copies of the host's own files.
+_LOCAL = "localfiles"
 
 _FOREIGN = ("ftp://", "s3://", "swift://")
 
@@ -207,6 +210,52 @@ def is_cached(ctx: Context, path: str, saltenv: str | None = None) -> str:
         return str(real_path) if real_path.is_file() else ""
     found = _fetched(ctx, path, saltenv)
     return str(found) if found else ""
+
+
+def cache_dest(ctx: Context, url: str, saltenv: str | None = None) -> str:
+    """Return the path at which the minion's cache keeps, or would keep, the file of a URL. A path of the host is returned
+    unchanged.
+
+    CLI Example:
+
+        salt '*' cp.cache_dest salt://motd
+    """
+    if url.startswith(downloads.SCHEMES):
+        return str(downloads.cached_at(url, file_source.cache_of(ctx), saltenv or ctx.saltenv))
+    if not url.startswith(tree_url.SCHEME):
+        return url
+    relative, environment = _environment(ctx, url, saltenv)
+    return str(file_source.cache_of(ctx) / "files" / environment / relative.lstrip("|/"))
+
+
+def cache_local_file(ctx: Context, path: str) -> str:
+    """Copy a file of the host into the minion's cache. Return the path of the copy, "" if there is no such file.
+
+    CLI Example:
+
+        salt '*' cp.cache_local_file /etc/hosts
+    """
+    real_path = ctx.host.path(path)
+    if not real_path.is_file():
+        return ""
+    copy = file_source.cache_of(ctx) / _LOCAL / str(path).lstrip("/")
+    if ".." in copy.parts:
+        raise CommandError(f"{path}: a path with .. has no place in the cache")
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    atomic_file.write(copy, real_path.read_bytes())
+    return str(copy)
+
+
+def list_minion(ctx: Context, saltenv: str | None = None) -> list[str]:
+    """Return the relative paths of the files of the state tree and of the host that the minion's cache has.
+
+    CLI Example:
+
+        salt '*' cp.list_minion
+    """
+    cache = file_source.cache_of(ctx)
+    tops = (cache / "files" / (saltenv or ctx.saltenv), cache / _LOCAL)
+    return sorted({str(each.relative_to(top)) for top in tops for each in top.rglob("*") if each.is_file()})
 
 
 def hash_file(ctx: Context, path: str, saltenv: str | None = None) -> dict[str, str]:

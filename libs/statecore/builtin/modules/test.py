@@ -6,15 +6,19 @@ from __future__ import annotations
 
 import builtins
 import hashlib
+import logging
 import platform
 import random
 import time
 import traceback
 from collections.abc import Mapping
+from pathlib import Path
 
 from statecore.model import errors
 from statecore.model.context import Context
 from statecore.model.errors import InvocationError, NotAvailable, StatecoreError
+
+log = logging.getLogger(__name__)
 
 ALIASES = {
     "true": "true_",
@@ -292,6 +296,50 @@ def random_hash(ctx: Context, size: int = 9999999999, hash_type: str | None = No
         raise InvocationError(f"Unknown hash_type '{kind}'")
     number = random.SystemRandom().randint(1, int(size))
     return hashlib.new(kind, str(number).encode()).hexdigest()
+
+
+def tty(ctx: Context, *args: object, **kwargs: object) -> str:
+    """Return the sentence that this function has moved to ``cmd.tty``."""
+    return "ERROR: This function has been moved to cmd.tty"
+
+
+def deprecation_warning(ctx: Context) -> bool:
+    """Log a warning about a deprecated feature that does not exist. Return True.
+
+    CLI Example:
+
+        salt '*' test.deprecation_warning
+    """
+    log.warning("This is a test deprecation warning by version.")
+    return True
+
+
+def module_report(ctx: Context) -> dict[str, list[str]]:
+    """Return the names of all ``functions`` and ``modules``, and which of them can be reached as attributes (``*_attrs``)
+    and by subscription (``*_subs``); ``missing_*`` are lists of those that cannot.
+
+    CLI Example:
+
+        salt '*' test.module_report
+    """
+    functions = sorted(ctx.functions)
+    modules = sorted({name.partition(".")[0] for name in functions})
+    reached: dict[str, list[str]] = {"functions": functions, "function_attrs": functions, "function_subs": functions}
+    return reached | {"modules": modules, "module_attrs": modules, "missing_attrs": [], "missing_subs": []}
+
+
+def not_loaded(ctx: Context) -> list[str]:
+    """Return the built-in files of execution modules that cannot be used on this host.
+
+    CLI Example:
+
+        salt '*' test.not_loaded
+    """
+    loaded = set(providers(ctx))
+    names = {path.stem for path in Path(__file__).parent.glob("*.py")} | {
+        path.parent.name for path in Path(__file__).parent.glob("*/__init__.py")
+    }
+    return sorted(name for name in names - loaded if not name.startswith("_"))
 
 
 def stack(ctx: Context) -> str:

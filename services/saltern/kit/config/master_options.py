@@ -236,7 +236,7 @@ class MasterOptions(StateOptions, FileserverOptions, WorkerOptions):
     minion_data_cache: bool = option(True, "store the grains of minions, for targeting")
     accept_unsigned_records: bool = option(
         False,
-        "act on jobs, accepted keys and events in Redis that no role of this master signed, and sign these keys: only "
+        "act on jobs, accepted keys, events, mine data and pillar in Redis without a code, and sign these keys: only "
         "during an upgrade from release 0.1, whose roles did not sign",
     )
     audit: bool = option(

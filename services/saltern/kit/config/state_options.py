@@ -44,6 +44,9 @@ class StateOptions(Values):
         "smart", "how pillar files are merged: smart, recurse, aggregate, overwrite or none"
     )
     pillar_merge_lists: bool = option(False, "concatenate lists of pillar files instead of replacing them")
+    secret_pillar: list[str] = option(
+        [], "paths of pillar values that returns, events and logs do not show, such as `users:*:password` (globs)"
+    )
     pillar_includes_override_sls: bool = option(False, "included pillar files override the file that includes them")
     pillar_safe_render_error: bool = option(
         True, "tell a minion only which pillar file failed; the reason is only in the master's log"

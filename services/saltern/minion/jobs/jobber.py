@@ -129,9 +129,14 @@ def run(runtime: Runtime, load: JobLoad) -> dict[str, object]:
     For a job of several functions ``return``, ``retcode`` and ``success`` are maps by function name. Source:
     docs/protocol.md#returns
     """
+    result = _run_own(runtime, load) if load.get("own") else _run_published(runtime, load)
+    # The call may have compiled the pillar; before, nobody knew what is secret in it.
+    result["fun_args"] = runtime.hidden(result["fun_args"])
+    return result
+
+
+def _run_published(runtime: Runtime, load: JobLoad) -> dict[str, object]:
     fun = load["fun"]
-    if load.get("own"):
-        return _run_own(runtime, load)
     base: dict[str, object] = {
         "cmd": "_return",
         "jid": load["jid"],

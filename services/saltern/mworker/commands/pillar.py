@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from masterstore.errors import TooLarge
 from saltern.kit.config.master import as_opts
 from saltern.mworker.quotas import Quota
 from saltern.mworker.worker_context import WorkerContext
+from statecore.model.secret_values import SECRET_PILLAR, secret_paths
 from statecore.runtime.master_data import MinionDataRequest, as_data, pillar_of, tops_of
 from statecore.runtime.runtime import Runtime
 
@@ -64,12 +65,24 @@ def _compiled(
     )
     for error in result.errors:
         context.log.error("pillar: %s", error, extra={"minion": minion_id})
+    if context.options.secret_pillar:
+        result = result._replace(data=_with_secret_paths(result.data, context.options.secret_pillar))
     plain = wanted.override is None and wanted.on_demand is None and not result.errors
     if keep and plain:
         context.keep_pillar(minion_id, result.data)
     if cached and not result.errors:
         context.cache_pillar(minion_id, environments, result.data)
     return as_data(result)
+
+
+def _with_secret_paths(pillar: dict[str, object], paths: Sequence[str]) -> dict[str, object]:
+    """Return a pillar that also tells the minion the paths of the master's option ``secret_pillar``, under the key of that
+    name. A malformed key stays as it is: the minion logs it.
+    """
+    try:
+        return {**pillar, SECRET_PILLAR: [*paths, *secret_paths(pillar.get(SECRET_PILLAR))]}
+    except ValueError:
+        return pillar
 
 
 def master_tops(context: WorkerContext, minion_id: str, load: Mapping[str, object]) -> dict[str, list[str]]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from saltern.kit.keys.master_keys import MasterKeys
-from saltern.mworker.pillar_seal import unsealed
+from saltern.kit.keys.master_keys import read_secret
+from saltern.mworker.pillar_seal import PillarSeal
 from saltern.mworker.runners.fileserver import unlocked
 from saltern.mworker.runners.runner import RunnerFault, RunnerTools
 from statecore.sources.gitrepos.remotes import GITFS, PILLAR
@@ -22,7 +22,9 @@ def grains(tools: RunnerTools, tgt: object = None, tgt_type: str = "glob") -> di
 def pillar(tools: RunnerTools, tgt: object = None, tgt_type: str = "glob") -> dict[str, dict[str, object]]:
     """Return {minion: its last compiled pillar} of the targeted minions; without a target of all minions."""
     minions = tools.minions("*" if tgt is None else tgt, tgt_type)
-    return unsealed(MasterKeys.load(tools.key_dir).secret, tools.store.cache.pillars_of(minions))
+    seal = PillarSeal(read_secret(tools.key_dir), accept_unbound=tools.options.accept_unsigned_records)
+    kept = tools.store.cache.pillars_of(minions)
+    return {minion: opened for minion, sealed in kept.items() if (opened := seal.open(minion, sealed)) is not None}
 
 
 def mine(tools: RunnerTools, tgt: object = None, tgt_type: str = "glob") -> dict[str, dict[str, object]]:

@@ -117,8 +117,12 @@ def rerun(
         raise RunnerFault(
             f"job {job.jid} is one of the master ({fun}): run it again with salt-run {fun.partition('.')[2]}"
         )
+    # Whoever writes to Redis could otherwise have an operator publish another function, or a minion's own job for others.
+    published = tools.store.jobs.check_load(job.jid)
     lives = tools.store.found_jobs.lives([job])[job.jid]
     minions = _chosen(tools.store, job, lives, failed=failed, lost=lost, everyone=all)
+    if not published:
+        minions = [minion for minion in minions if minion == load.get("tgt")]
     if not minions:
         states = ", ".join(f"{count} {state}" for state, count in _counts(lives).items())
         raise RunnerFault(f"no minion of job {job.jid} is left for that: {states or 'nobody was expected to do it'}")

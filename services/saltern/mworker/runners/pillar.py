@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from saltern.kit.config.master import as_opts
-from saltern.kit.keys.master_keys import MasterKeys
+from saltern.kit.keys.master_keys import read_secret
 from saltern.kit.trees.served_files import file_server
-from saltern.mworker.pillar_seal import unsealed
+from saltern.mworker.pillar_seal import PillarSeal
 from saltern.mworker.runners.runner import RunnerFault, RunnerTools
 from statecore.model.errors import SlsError
 from statecore.runtime.master_data import MinionDataRequest, pillar_top_of
@@ -54,12 +54,13 @@ def show_pillar_cache(tools: RunnerTools, minion: str = "*", **kwargs: object) -
     """
     if not tools.options.pillar_cache:
         return False
-    secret = MasterKeys.load(tools.key_dir).secret
+    seal = PillarSeal(read_secret(tools.key_dir), accept_unbound=tools.options.accept_unsigned_records)
     asked = [str(kwargs.get(name) or "") for name in ("saltenv", "pillarenv")]
     found: dict[str, object] = {}
     for each in tools.minions(minion, "glob"):
-        kept = unsealed(secret, tools.store.cache.kept_pillar(each))
-        fitting = [kept[name] for name in sorted(kept) if not any(asked) or name == " ".join(asked)]
+        kept = sorted(tools.store.cache.kept_pillar(each).items())
+        opened = [(name, seal.open(each, sealed, name)) for name, sealed in kept]
+        fitting = [one for name, one in opened if one is not None and (not any(asked) or name == " ".join(asked))]
         if fitting:
             found[each] = fitting[0]
     return found
