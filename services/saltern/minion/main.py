@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from saltern.kit.config.minion_options import MinionOptions, load_minion
 from saltern.kit.config.reading import ConfigError, notes_of
 from saltern.kit.process.logs import configure
-from saltern.kit.process.process import EX_CONFIG, catch_signals, explain, hold, new_health, open_probes, role_arguments
+from saltern.kit.process.process import catch_signals, exit_code, explain, hold, new_health, open_probes, role_arguments
 from saltern.kit.process.run_as import become
 from saltern.kit.process.tracing import checked
 from saltern.minion.duties.leadership import Leadership
@@ -78,7 +78,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _LOG.info("the minion has ended")
     except ConfigError as error:
         sys.stderr.write(f"saltern minion: {error}\n")
-        return EX_CONFIG
+        return exit_code(error)
     except Rejected as error:
         _LOG.critical("%s", error)
         return _EX_REJECTED

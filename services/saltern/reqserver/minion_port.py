@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from saltern.kit.config.reading import ConfigError
+from saltern.kit.config.reading import ConfigError, PortTaken
 from saltern.kit.process.rate_limit import Rate, RateLimiter
 from saltwire.zmtp import RequestConnection, ZmtpFault, reply_header
 
@@ -133,7 +133,8 @@ class MinionPort:
             family = socket.AF_INET6 if ":" in host else socket.AF_INET
             self._listener = socket.create_server((host, port), family=family, backlog=_BACKLOG)
         except (OSError, OverflowError) as error:
-            raise ConfigError(f"ret_port: cannot listen on {host}:{port}: {error}") from error
+            kind = PortTaken if getattr(error, "errno", None) == errno.EADDRINUSE else ConfigError
+            raise kind(f"ret_port: cannot listen on {host}:{port}: {error}") from error
         self._listener.setblocking(False)
         self._epoll = select.epoll()
         self._epoll.register(self._listener, select.EPOLLIN)

@@ -25,6 +25,14 @@ class ConfigError(Exception):
     """
 
 
+class PortTaken(ConfigError):
+    """Raised when another process listens on a port of this one.
+
+    That may pass, for example when an older process ends late. So the process ends with another exit code than for an
+    unusable configuration, and its supervisor starts it again.
+    """
+
+
 class ConfigFile(NamedTuple):
     """One file of a configuration: its path and its map of option to value."""
 

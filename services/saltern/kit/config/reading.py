@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import yaml
 
 from saltern.kit.config import config_files, value_types
-from saltern.kit.config.config_files import ConfigError
+from saltern.kit.config.config_files import ConfigError, PortTaken
 from saltern.kit.config.state_options import StateOptions
 from statecore.model.lazy import lazy_module
 
@@ -49,6 +49,7 @@ __all__ = [
     "ENV_PREFIX",
     "ConfigError",
     "Notes",
+    "PortTaken",
     "as_opts",
     "check_option",
     "conf_file",

@@ -17,6 +17,7 @@ from pathlib import Path
 import zmq
 
 from saltern.kit.config.master import ConfigError, MasterOptions
+from saltern.kit.config.reading import PortTaken
 
 #: Names for which keys are made: the roles, and "cli" for the operators' commands.
 NAMES = ("publisher", "reqserver", "mworker", "eventpublisher", "reactor", "maintenance", "cli", "api")
@@ -187,8 +188,12 @@ def connect(socket: zmq.Socket[bytes], link: str, options: MasterOptions, keys: 
 
 
 def bind(socket: zmq.Socket[bytes], host: str, port: int, option: str) -> None:
-    """Bind ``socket`` to ``host:port``. Raises ConfigError whose message names the option of the port."""
+    """Bind ``socket`` to ``host:port``.
+
+    Raises ConfigError whose message names the option of the port; PortTaken if another process listens there.
+    """
     try:
         socket.bind(f"tcp://{'*' if host == '0.0.0.0' else host}:{port}")
     except zmq.ZMQError as error:
-        raise ConfigError(f"{option}: cannot listen on {host}:{port}: {error.strerror}") from error
+        kind = PortTaken if error.errno == zmq.EADDRINUSE else ConfigError
+        raise kind(f"{option}: cannot listen on {host}:{port}: {error.strerror}") from error

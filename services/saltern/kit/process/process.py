@@ -6,6 +6,7 @@ It has the signals, the health port, the command-line options, and the report wh
 from __future__ import annotations
 
 import contextlib
+import errno
 import faulthandler
 import logging
 import os
@@ -20,7 +21,7 @@ from pathlib import Path
 from types import FrameType, SimpleNamespace
 from typing import TYPE_CHECKING
 
-from saltern.kit.config.reading import ENV_PREFIX, ConfigError, config_directory
+from saltern.kit.config.reading import ENV_PREFIX, ConfigError, PortTaken, config_directory
 from saltern.kit.config.state_options import StateOptions
 from saltern.kit.process.health import Health
 from saltern.kit.process.logs import LEVELS, configure
@@ -40,6 +41,14 @@ _OPTIONS = {"-c": "config_dir", "--config-dir": "config_dir", "-l": "log_level",
 
 #: sysexits' EX_CONFIG: the configuration cannot be used.
 EX_CONFIG = 78
+
+#: sysexits' EX_UNAVAILABLE: another process listens on a port. A supervisor starts the process again.
+EX_UNAVAILABLE = 69
+
+
+def exit_code(error: ConfigError) -> int:
+    """Return the exit code of a process that ends because of this error: 69 if a later start may work, else 78."""
+    return EX_UNAVAILABLE if isinstance(error, PortTaken) else EX_CONFIG
 
 
 @dataclass
@@ -78,7 +87,8 @@ def open_probes(health: Health, options: StateOptions, listener: socket.socket |
     except (OSError, OverflowError) as error:
         # OverflowError: the port number is invalid.
         why = getattr(error, "strerror", None) or error
-        raise ConfigError(f"health_port {options.health_host}:{options.health_port}: {why}") from error
+        kind = PortTaken if getattr(error, "errno", None) == errno.EADDRINUSE else ConfigError
+        raise kind(f"health_port {options.health_host}:{options.health_port}: {why}") from error
     try:
         yield
     finally:

@@ -23,7 +23,7 @@ from saltern.kit.config.reading import notes_of
 from saltern.kit.process.health import Health
 from saltern.kit.process.logs import configure
 from saltern.kit.process.metrics import Metrics, new_metrics
-from saltern.kit.process.process import EX_CONFIG, Stop, explain, hold, open_probes, role_arguments
+from saltern.kit.process.process import Stop, exit_code, explain, hold, open_probes, role_arguments
 from saltern.kit.process.tracing import Tracing
 
 #: Seconds to finish requests at the end: half of the ten that container engines wait before they kill a process.
@@ -206,6 +206,6 @@ def run_prepared(program: RoleProgram, start: Start) -> int:
 
 
 def unusable_configuration(name: str, error: ConfigError) -> int:
-    """Print why the process ``name`` cannot use its configuration and return the exit code, 78."""
+    """Print why the process ``name`` cannot use its configuration and return the exit code: 78, or 69 for a taken port."""
     print(f"saltern {name}: {error}", file=sys.stderr)  # noqa: T201 - logs may not be set up yet
-    return EX_CONFIG
+    return exit_code(error)

@@ -8,6 +8,7 @@ its child's name. A child that does not run, or does not answer within two secon
 from __future__ import annotations
 
 import contextlib
+import errno
 import math
 import selectors
 import socket
@@ -15,7 +16,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from saltern.kit.config.reading import ConfigError
+from saltern.kit.config.reading import ConfigError, PortTaken
 from saltern.kit.process.exposition import CONTENT_TYPE, Registry
 from saltern.kit.process.supervision import Watched
 
@@ -52,7 +53,8 @@ def open_port(host: str, port: int) -> socket.socket | None:
     except (OSError, OverflowError) as error:
         # OverflowError: the port number is invalid.
         why = getattr(error, "strerror", None) or error
-        raise ConfigError(f"health_port {host}:{port}: {why}") from error
+        kind = PortTaken if getattr(error, "errno", None) == errno.EADDRINUSE else ConfigError
+        raise kind(f"health_port {host}:{port}: {why}") from error
 
 
 def ask(listeners: Mapping[str, socket.socket], path: str) -> dict[str, tuple[int, str]]:

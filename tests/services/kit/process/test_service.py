@@ -6,6 +6,7 @@ import faulthandler
 import logging
 import os
 import signal
+import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -162,3 +163,12 @@ def test_a_role_that_cannot_start_says_why_for_a_while(tmp_path: Path, capfd: py
     assert run_role(program("publisher", loop), ["-c", str(tmp_path)]) == EX_CONFIG
     assert said == ["configuration: /keys/x: No such file"]
     assert "saltern publisher: /keys/x: No such file" in capfd.readouterr().err
+
+
+def test_a_taken_port_is_another_exit_code(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A supervisor leaves a process down for good whose configuration is unusable, but starts this one again."""
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        (tmp_path / "master").write_text(f"internal_interface: 127.0.0.1\nhealth_port: {port}\n")
+        assert run_role(program("publisher", lambda role: None), ["-c", str(tmp_path)]) == 69
+    assert f"health_port 127.0.0.1:{port}: Address already in use" in capsys.readouterr().err
