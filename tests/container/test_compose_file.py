@@ -130,5 +130,6 @@ def test_published_ports_stay_on_this_machine_unless_asked() -> None:
     assert not any("4507" in port for port in published)
 
 
-def test_there_are_three_workers() -> None:
-    assert SERVICES["mworker"]["deploy"]["replicas"] == 3
+def test_there_are_four_workers_in_two_containers() -> None:
+    assert SERVICES["mworker"]["deploy"]["replicas"] == 2
+    assert SERVICES["mworker"]["environment"]["SALTERN_WORKER_PROCESSES"] == "2"

@@ -140,6 +140,11 @@ def roomy(found: Sequence[Object]) -> Iterator[str]:
     for pod, container in _all(found):
         limit = str(container.get("resources", {}).get("limits", {}).get("memory", ""))
         need = needs.get(container["name"])
+        if need is not None and container["name"] == "mworker":
+            # Each worker of the parent may have the largest request.
+            need *= int(
+                next((one["value"] for one in container["env"] if one["name"] == "SALTERN_WORKER_PROCESSES"), 1)
+            )
         if need is not None and limit and bytes_of(limit) < need:
             yield f"{pod}: {container['name']} may need {need} bytes, its limit is {limit}"
 

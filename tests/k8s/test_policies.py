@@ -152,6 +152,12 @@ BROKEN: tuple[tuple[str, str, Break, str], ...] = (
         lambda f: container(f, "reqserver")["resources"]["limits"].update(memory="256Mi"),
         "its limit is 256Mi",
     ),
+    (
+        "roomy",
+        "lab",
+        lambda f: container(f, "mworker")["env"].insert(0, {"name": "SALTERN_WORKER_PROCESSES", "value": "4"}),
+        "its limit is 1280Mi",
+    ),
     ("probed", "lab", lambda f: drop(container(f, "reqserver"), "startupProbe"), "reqserver has no startupProbe"),
     (
         "probed",

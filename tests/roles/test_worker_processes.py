@@ -140,7 +140,7 @@ def test_sighup_with_an_unusable_configuration_changes_nothing(whole: Lab) -> No
     before = workers(lab)
     wrong = lab.etc / "master.d" / "wrong.conf"
     wrong.parent.mkdir(exist_ok=True)
-    wrong.write_text("pulish_port: 1\n")
+    wrong.write_text("worker_silence: [soon]\n")
     try:
         lab.processes["mworker"].send_signal(signal.SIGHUP)
         until(lambda: "the workers keep their options" in lab.log("mworker"), SOON, "it is refused")
