@@ -90,7 +90,7 @@ def test_the_overlay_that_is_shown_can_be_applied(tmp_path: Path) -> None:
     (worker,) = [pod for pod in pods(found) if pod.component == "mworker"]
     container = worker.spec["containers"][0]
     assert (container["name"], container["image"]) == ("mworker", "saltern/mworker:7")
-    assert container["resources"]["limits"]["memory"] == "1Gi"
+    assert container["resources"]["limits"]["memory"] == "2Gi"
     text = yaml.safe_dump(of_kind(found, "ConfigMap"))
     assert "git.example.org" in text
     assert "keep_jobs_seconds: 7200" in text

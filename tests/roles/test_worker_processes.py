@@ -101,7 +101,7 @@ def test_the_request_of_a_killed_worker_is_answered_by_another_one(whole: Lab) -
     os.kill(holder, signal.SIGKILL)
     answer = lab.finished(asked)
     assert answer.data["web1"]["slow"] is False, answer
-    assert lab.metric("reqserver", "salt_requests_requeued_total") == requeued + 1
+    until(lambda: lab.metric("reqserver", "salt_requests_requeued_total") == requeued + 1, SOON, "it is counted")
     until(lambda: len(workers(lab)) == WORKERS, SOON, "it is replaced")
     assert len(before & workers(lab)) == WORKERS - 1
     assert "ended: signal 9 (Killed); it starts again in 0.5 s" in lab.log("mworker")
