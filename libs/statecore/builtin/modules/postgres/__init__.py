@@ -9,6 +9,7 @@ a command line.
 from __future__ import annotations
 
 from statecore.builtin.modules.postgres import (
+    clusters,
     databases,
     directories,
     extensions,
@@ -21,12 +22,17 @@ from statecore.builtin.modules.postgres import (
 from statecore.model.context import Context
 
 #: The modules that define the functions of ``postgres``.
-PARTS = (databases, roles, extensions, schemas, privileges, tablespaces, languages, directories)
+PARTS = (databases, roles, extensions, schemas, privileges, tablespaces, languages, directories, clusters)
 
 
 def available(ctx: Context) -> str | None:
     """Return None if the host has the program psql; else return the reason as text."""
     # Configuration may name another directory; that is checked when psql runs.
-    if ctx.host.which("psql") or ctx.opts.get("postgres.bins_dir") or "postgres" in ctx.pillar:
+    if (
+        ctx.host.which("psql")
+        or ctx.host.which("pg_createcluster")
+        or ctx.opts.get("postgres.bins_dir")
+        or "postgres" in ctx.pillar
+    ):
         return None
     return "the host has no psql: install postgresql-client"
