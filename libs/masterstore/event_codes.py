@@ -2,13 +2,15 @@
 
 Reactors act on the events of the stream ``salt:events``. Roles that keep events and reactors share a key that Redis never
 holds (``events.key``). The code of an event covers its tag, its data, the group that it is for, the time at which it was
-kept, and a random number. Whoever writes to Redis can therefore neither make nor change an event, nor give it another tag.
+kept, and a number that no other event has. Whoever writes to Redis can therefore neither make nor change an event, nor
+give it another tag.
 
 Source: docs/security.md#events
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import time
@@ -24,7 +26,10 @@ CLOCKS_MS = 600_000
 #: Most delivered events that a reader of a group remembers. Older copies are refused by their time.
 REMEMBERED = 50_000
 
-#: A seal: time in milliseconds since 1970, random number (16 hexadecimal digits), code (64 hexadecimal digits).
+#: Mask of the number in a seal.
+_NUMBERS = 2**64 - 1
+
+#: A seal: time in milliseconds since 1970, number of the event (16 hexadecimal digits), code (64 hexadecimal digits).
 _SEAL = re.compile(r"(?P<origin>(?P<ms>\d{1,15})-(?P<nonce>[0-9a-f]{16}))-(?P<code>[0-9a-f]{64})")
 
 
@@ -78,15 +83,21 @@ class EventCodes:
         self.refused = refused
         self._accept_unsigned = accept_unsigned
         self._clock = clock
+        #: Process of ``_numbers``, and the numbers of its events: from a random one on, which is cheaper than a random one each.
+        self._pid = -1
+        self._numbers = itertools.count()
 
     def seal(self, frame: bytes, to: str = "") -> bytes:
-        """Return the seal of a packed event (its time, a random number and its code), b"" without a key.
+        """Return the seal of a packed event (its time, its number and its code), b"" without a key.
 
         ``to``: group for which a dead event returns to the stream.
         """
         if not self._macs:
             return b""
-        origin = f"{int(self._clock() * 1000)}-{os.urandom(8).hex()}"
+        if self._pid != os.getpid():
+            # After a fork the parent's numbers must not be given again.
+            self._pid, self._numbers = os.getpid(), itertools.count(int.from_bytes(os.urandom(8), "big"))
+        origin = f"{int(self._clock() * 1000)}-{next(self._numbers) & _NUMBERS:016x}"
         return origin.encode() + b"-" + self._macs[0](EVENT, _event_record(origin, to, frame))
 
     def fault(self, frame: bytes, to: str, seal: str, entered_ms: int | None = None) -> Fault | None:
@@ -141,9 +152,9 @@ class Deliveries:
 
     def __init__(self, most: int = REMEMBERED) -> None:
         self._most = most
-        #: Map of an event's random number to its stream id, "" once it was handled; oldest first.
+        #: Map of an event's number to its stream id, "" once it was handled; oldest first.
         self._known: dict[int, str] = {}
-        #: Map of the stream id of an event in hand to its random number.
+        #: Map of the stream id of an event in hand to its number.
         self._in_hand: dict[str, int] = {}
         #: Time in the largest stream id that was delivered as new, milliseconds since 1970.
         self._newest_ms = 0

@@ -51,7 +51,7 @@ class KeptEvent:
     frame: bytes
     #: Group for which a dead event was returned to the stream; else empty.
     to: str = ""
-    #: Time, random number and code (``event_codes``) by which readers know that a role of this master kept the event;
+    #: Time, number and code (``event_codes``) by which readers know that a role of this master kept the event;
     #: empty: it has none.
     seal: str = ""
 

@@ -131,13 +131,15 @@ def test_a_highstate_shows_no_secret_pillar(
     attack: str, test: bool, minion: Runtime, bus: Bus, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "tree" / "secret.sls").write_text(STATES[attack])
+    (tmp_path / "cache" / "f").write_text("before\n")
     returned = minion.call("state.highstate", [], {"test": test})
     assert returned.value
     assert _shows_a_secret(returned, bus.events, caplog.text) == []
     if attack == "a diff":
-        written = tmp_path / "cache" / "f"
-        assert written.exists() is not test
-        assert test or WORD in written.read_text(), "the state itself must get the value"
+        (entry,) = returned.value.values()  # type: ignore[attr-defined]
+        assert f"+a {MASK} b" in entry["changes"]["diff"]
+        written = (tmp_path / "cache" / "f").read_text()
+        assert written == ("before\n" if test else f"a {WORD} b\n"), "the state itself must get the value"
 
 
 #: Attack: (function, arguments) of a job that returns pillar.

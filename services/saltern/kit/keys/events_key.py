@@ -7,9 +7,9 @@ accepted.
 
 from __future__ import annotations
 
-import hmac
 import logging
 from collections.abc import Callable
+from hashlib import blake2b
 from pathlib import Path
 
 from saltern.kit.config.master import ConfigError
@@ -33,7 +33,8 @@ def event_mac(key: bytes) -> Callable[[str, bytes], bytes]:
     """Return the function that makes the code of (kind, record) with a key of KEY_BYTES bytes, as hexadecimal digits."""
 
     def mac(kind: str, record: bytes) -> bytes:
-        return hmac.digest(key, kind.encode() + b"\0" + record, "sha256").hex().encode()
+        # Keyed BLAKE2b (RFC 7693) takes a third of the time of an HMAC, whose hash OpenSSL looks up by its name in each call.
+        return blake2b(kind.encode() + b"\0" + record, key=key, digest_size=32).hexdigest().encode()
 
     return mac
 
