@@ -26,7 +26,18 @@ LAYERS: Mapping[str, tuple[str, ...]] = {
 }
 
 #: Package or role -> the packages of ours that it may import beside itself. A role never imports another role.
-ROLES = ("eventpublisher", "lab", "maintenance", "moving", "mworker", "publisher", "reactor", "reqserver", "storecheck")
+ROLES = (
+    "eventpublisher",
+    "lab",
+    "maintenance",
+    "moving",
+    "mworker",
+    "publisher",
+    "reactor",
+    "reqserver",
+    "rotate",
+    "storecheck",
+)
 MAY: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(LIBRARIES, ()),
     "saltern.kit": ("statecore", "saltwire"),

@@ -6,10 +6,14 @@ server.
     unix:///run/redis.sock?db=0
     redis+sentinel://user:password@host1:26379,host2,[::1]:26380/service/0?sentinel_username=u&sentinel_password=p
     rediss+sentinel://...                         TLS to the Sentinels and to Redis
+    file:///run/secrets/redis/url                 a file that holds one of these URLs
 
 User and password are those of Redis (ACL users, Redis 6). The Sentinels get only ``sentinel_username`` and
 ``sentinel_password``. All options after ``?`` are redis-py's: ``ssl_ca_certs``, ``ssl_certfile``, ``ssl_keyfile``,
 ``ssl_check_hostname``, ...
+
+A file is read again for each new connection, for the user and the password: they may be replaced while roles run. Files of
+certificates are read for each new connection, too.
 """
 
 from __future__ import annotations
@@ -17,6 +21,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote
 
 from masterstore.redis_parts import SSLConnection, parse_url
 
@@ -45,6 +51,42 @@ class Sentinels:
     redis: Mapping[str, object]
     #: Options of connections to Sentinels.
     sentinel: Mapping[str, object]
+
+
+#: Begins an address that names a file with the URL.
+IN_FILE = "file://"
+
+
+def read_url(address: str) -> str:
+    """Return the URL of an address: the address itself, or the content of the file that it names. Raises ValueError."""
+    if not address.startswith(IN_FILE):
+        return address
+    path = Path(address.removeprefix(IN_FILE))
+    try:
+        return path.read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(
+            f"{path}: {getattr(error, 'strerror', None) or 'not UTF-8'}; write the URL of Redis there"
+        ) from error
+
+
+#: User and password in front of a host.
+_USERINFO = re.compile(r"(?<=//)[^/?]*@")
+
+
+def login_of(url: str) -> tuple[str, ...]:
+    """Return (user, password), (password,) or () as the URL has it in front of the host. Raises ValueError."""
+    found = _USERINFO.search(url)
+    if found is None or "?" in url[: found.end()]:
+        return ()
+    user, _, password = found[0].removesuffix("@").partition(":")
+    given = (unquote(user), unquote(password))
+    return (given if given[0] else given[1:]) if password else ()
+
+
+def without_login(url: str) -> str:
+    """Return the URL without user and password in front of the host."""
+    return _USERINFO.sub("", url, count=1) if login_of(url) else url
 
 
 def without_passwords(url: str) -> str:

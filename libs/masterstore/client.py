@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from masterstore import redis_parts as redis
-from masterstore.address import sentinels_of, without_passwords
+from masterstore.address import IN_FILE, login_of, read_url, sentinels_of, without_login, without_passwords
 from masterstore.errors import StoreError, StoreUnavailable
 from masterstore.pinned_connection import PinnedRedis
 
@@ -40,7 +40,7 @@ class Client:
         """
         self.timeout = timeout
         self.faults = Faults()
-        #: The URL without its passwords.
+        #: The URL without its passwords; the path, until the file can be read.
         self.shown = without_passwords(url)
         # No hidden retries but one on a connection that Redis closed in the meantime: the caller decides about waiting.
         # A timeout is not retried: the command may have been done, and the deadline is over.
@@ -56,7 +56,12 @@ class Client:
             "health_check_interval": 30,
         }
         try:
-            self.redis = _connected(url, options)
+            found = read_url(url)
+            self.shown = without_passwords(found)
+            if url.startswith(IN_FILE) and login_of(found):
+                options["credential_provider"] = _Login(url, login_of(found))
+                found = without_login(found)
+            self.redis: PinnedRedis = _connected(found, options)
         except ValueError as error:
             hint = "" if "write " in str(error) else "; write redis://HOST:PORT/DB"
             raise StoreError(f"redis_url {self.shown}: {error}{hint}") from error
@@ -80,6 +85,11 @@ class Client:
         except redis.RedisError as error:
             raise StoreError(f"redis at {self.shown} does not speak as Redis does: {error}") from error
 
+    def peer_certificate(self) -> bytes:
+        """Return the certificate (DER) that Redis shows; b"" without TLS. Raises StoreUnavailable, StoreError."""
+        with self.calling():
+            return self.redis.peer_certificate()
+
     def call(self, verb: str, *arguments: Any, **options: Any) -> Any:
         """Send one Redis command (a method of redis-py's client) and return its answer. Raises StoreUnavailable,
         StoreError.
@@ -97,6 +107,26 @@ def _code_of(error: redis.ResponseError) -> str:
 
 def _said(error: redis.ResponseError, code: str) -> str:
     return str(error) if code in str(error) else f"{code} {error}"
+
+
+class _Login:
+    """User and password for each new connection (redis-py's ``CredentialProvider``), from the file with the URL.
+
+    A file that cannot be read, or that names no password, changes nothing: a mounted Secret is replaced at any moment.
+    """
+
+    def __init__(self, address: str, first: tuple[str, ...]) -> None:
+        self._address, self._last = address, first
+
+    def get_credentials(self) -> tuple[str, ...]:
+        """Return (user, password) or (password,)."""
+        with contextlib.suppress(ValueError):
+            self._last = login_of(read_url(self._address)) or self._last
+        return self._last
+
+    async def get_credentials_async(self) -> tuple[str, ...]:
+        """Return the same."""
+        return self.get_credentials()
 
 
 class _Sentinels(redis.Sentinel):

@@ -66,6 +66,7 @@ KEYS: tuple[KeySpec, ...] = (
     KeySpec("publisher_signs", "salt:publisher:signs", "hash", "none: one entry a publisher", "publisher", "publisher", "publishers remove entries without a sign of life for an hour", "publisher -> milliseconds of its last sign of life"),
     KeySpec("events", "salt:events", "stream", "none: capped", "mworker, maintenance", "reactor", "about events_kept_count entries (MAXLEN ~)", "events whose tags some reader wants: number, tag and data as on the bus; the event of a return is written in the same step as the return. mac: time, number and code by which readers know that a role of this master kept the event"),
     KeySpec("stock_sign_ins", "salt:stock:sign-ins", "zset", "a minute", "mworker", "publisher", "TTL; writes remove entries older than a minute", "stock minion, scored by the milliseconds (Redis' clock) of its last sign-in: it may have forgotten jobs that it received before"),
+    KeySpec("master_keys", "salt:keys:master", "hash", "90 days", "mworker", "mworker", "TTL; the number of minions", "minion -> fingerprint of the master's key that it accepts, as its last sign-in showed while two keys were valid (saltern rotate master)"),
     KeySpec("events_count", "salt:events:count", "string", "none: one number", "mworker, maintenance", "reactor", "one number", "number of the newest event in the stream"),
     KeySpec("events_wanted", "salt:events:wanted", "hash", "none: one entry a reader", "reactor", "mworker, maintenance", "the number of readers; entries older than a day are ignored", "reader -> JSON of the tag globs that it wants, and the time at which it wrote them"),
     KeySpec("event_group", "salt:events:group:<group>", "hash", "none: five fields", "reactor", "reactor, runners", "the number of groups", "number of the group's last event, number of events it missed, data that its readers share (the reactor's table), version of that data, and its code (mac)"),
@@ -118,6 +119,7 @@ EVENTS_WANTED = "salt:events:wanted"
 KEYS_VERSION = "salt:keys:version"
 ACCEPTANCES = "salt:keys:acceptances"
 CLOCKS = "salt:clocks"
+MASTER_KEYS = "salt:keys:master"
 KEY_CODES = "salt:keys:codes"
 GRAINS = "salt:grains"
 PILLAR = "salt:pillar"

@@ -67,6 +67,15 @@ class PinnedRedis(redis.Redis):
         """Return a callable for a Lua script; nothing is sent to Redis yet."""
         return PinnedScript(self, script)
 
+    def peer_certificate(self) -> bytes:
+        """Return the certificate (DER) that Redis shows on this connection; b"" without TLS. Raises redis-py's errors."""
+        with self._one_at_a_time:
+            connection = self._connection()
+            if not getattr(connection, "is_connected", False):
+                connection.connect()
+            shown = getattr(connection._sock, "getpeercert", None)
+            return (shown(True) if shown is not None else None) or b""
+
     def disconnect_idle(self) -> None:
         """Close the connections that are not in use; they are opened again when needed."""
         self.connection_pool.disconnect(inuse_connections=False)

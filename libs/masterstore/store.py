@@ -16,6 +16,7 @@ from masterstore.job_budget import JobBudget
 from masterstore.job_find import JobFinder
 from masterstore.jobs import Jobs
 from masterstore.locks import Locks
+from masterstore.master_keys import MasterKeyRecords
 from masterstore.minion_keys import MinionKeys
 from masterstore.publications import Publications
 from masterstore.record_mac import Records
@@ -49,6 +50,7 @@ class Store:
         self.found_jobs = JobFinder(client, self.jobs)
         self.runner_jobs = RunnerJobs(client, self.jobs)
         self.minion_keys = MinionKeys(client, records)
+        self.master_keys = MasterKeyRecords(client)
         self.cache = Cache(client, records)
         self.banks = Banks(client)
         self.publications = Publications(client, records)

@@ -49,6 +49,8 @@ class Envelope:
     id: str
     enc_algo: str
     sig_algo: str
+    #: Whether a minion of ours sent it; only they say that they understand the busy reply.
+    own: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +90,7 @@ def parse_request(payload: bytes) -> Envelope:
         id=text(outer.get("id")) or "",
         enc_algo=text(outer.get("enc_algo")) or DEFAULT_ENC_ALGO,
         sig_algo=text(outer.get("sig_algo")) or DEFAULT_SIG_ALGO,
+        own=outer.get(PATIENT) is True,
     )
 
 

@@ -13,7 +13,7 @@ import contextlib
 import hashlib
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final
@@ -22,7 +22,15 @@ from saltwire.crypticle import Crypticle, is_nonce
 from saltwire.envelope import DEFAULT_ENC_ALGO, DEFAULT_SIG_ALGO, clear_request
 from saltwire.errors import OwnFault, PeerFault, SignatureError, shown
 from saltwire.ids import is_minion_id
-from saltwire.keys import ENC_ALGOS, SIG_ALGOS, PrivateKey, PublicKey, fingerprint_of, generate_key_string
+from saltwire.keys import (
+    ENC_ALGOS,
+    SIG_ALGOS,
+    MasterPublicKeys,
+    PrivateKey,
+    PublicKey,
+    fingerprint_of,
+    generate_key_string,
+)
 from saltwire.messages import SignInLoad, SignInRefusal, SignInReply
 from saltwire.pack import octets, packb, text, unpackb
 
@@ -30,6 +38,12 @@ from saltwire.pack import octets, packb, text, unpackb
 #: master knows. 1: ``_missed`` and ``_job_signs``. Stock minions ignore the field.
 OWN_FIELD: Final = "saltern"
 OWN_COMMANDS: Final = 1
+
+#: Field of the sign-in request in which our minions name the master's key that they know.
+KNOWN_FIELD: Final = "master"
+
+#: Field of the sign-in reply with all keys of a master whose key is replaced.
+KEYS_FIELD: Final = "master_keys"
 
 #: A key string in base64, 56 bytes: the form of the token that minions ask the master to decrypt.
 _KEY_STRING = re.compile(rb"[A-Za-z0-9+/]{75}=")
@@ -131,10 +145,14 @@ class SignInRequest:
     public: PublicKey | None
     #: Why the public key cannot be read.
     unreadable: str = ""
+    #: Fingerprint of the master's key that the minion knows; "" if it knows none; None if it does not say.
+    master: str | None = None
+    #: Whether a minion of ours sent the request.
+    own: bool = False
 
 
-def parse_sign_in(load: Mapping[str, object], *, version: int) -> SignInRequest:
-    """Return a minion's sign-in request, given the load of the command ``_auth``.
+def parse_sign_in(load: Mapping[str, object], *, version: int, own: bool = False) -> SignInRequest:
+    """Return a minion's sign-in request, given the load of the command ``_auth``. ``own``: a minion of ours sent it.
 
     Raises PeerFault, with the unsigned answer to send, for a request that cannot get a signed reply.
     """
@@ -171,7 +189,27 @@ def parse_sign_in(load: Mapping[str, object], *, version: int) -> SignInRequest:
         autosign_grains=grains if isinstance(grains, dict) else {},
         public=public,
         unreadable=unreadable,
+        master=text(load.get(KNOWN_FIELD)),
+        own=own,
     )
+
+
+def choose_master_key(request: SignInRequest, master_keys: Sequence[PrivateKey]) -> PrivateKey:
+    """Return the key of the master, of the one in use and the one before (in this order), that answers a sign-in: the one
+    that the minion knows, so that it accepts the answer.
+
+    Our minions name it. A stock minion's token is encrypted to it; without a token it knows none. Source:
+    docs/protocol.md#replaced-master-key
+    """
+    newest, *others = master_keys
+    if not others:
+        return newest
+    if request.master is not None:
+        return next((key for key in master_keys if key.public.fingerprint() == request.master), newest)
+    if request.token is not None:
+        return next((key for key in master_keys if _token_of(request, key) is not None), newest)
+    # A minion of ours that is older than the field knows a key, if it was here before.
+    return others[-1] if request.own else newest
 
 
 def refusal_reply(request: SignInRequest, ret: bool | str | None, *, master_key: PrivateKey) -> bytes:
@@ -190,11 +228,13 @@ def success_reply(
     session_key_string: str,
     publish_port: int,
     pub_sig: str | None = None,
+    master_pems: Sequence[str] = (),
 ) -> bytes:
     """Return the master's signed reply to the sign-in of an accepted minion.
 
-    It holds the publication key and the minion's session key, encrypted to the minion's key ``public``. Raises
-    PeerFault if ``public`` is too small to encrypt them. Source: docs/protocol.md#sign-in-reply
+    It holds the publication key and the minion's session key, encrypted to the minion's key ``public``. ``master_pems``: all
+    keys of the master, the newest first, where there are several. Raises PeerFault if ``public`` is too small to encrypt
+    them. Source: docs/protocol.md#sign-in-reply
     """
     digest = hashlib.sha256(aes_key_string.encode()).hexdigest()
     reply: SignInReply = {
@@ -208,14 +248,25 @@ def success_reply(
     }
     if pub_sig is not None:
         reply["pub_sig"] = pub_sig
+    if len(master_pems) > 1:
+        reply["master_keys"] = list(master_pems)
+    # A token that was encrypted to another master's key gets no answer; the minion notices the missing field.
+    token = _token_of(request, master_key)
+    if token is not None:
+        reply["token"] = public.encrypt(token, request.enc_algo)
+    return _signed(reply, request, master_key)
+
+
+def _token_of(request: SignInRequest, master_key: PrivateKey) -> bytes | None:
+    """Return the decrypted token of a sign-in; None if there is none, or if it is not for this key.
+
+    Nothing else that is encrypted to the master's key is decrypted for a minion.
+    """
     if request.token is not None:
-        # A token that was encrypted to another master's key gets no answer; the minion notices the missing field.
         with contextlib.suppress(PeerFault):
             token = master_key.decrypt(request.token, request.enc_algo)
-            # Nothing else that is encrypted to the master's key is decrypted for a minion.
-            if _KEY_STRING.fullmatch(token):
-                reply["token"] = public.encrypt(token, request.enc_algo)
-    return _signed(reply, request, master_key)
+            return token if _KEY_STRING.fullmatch(token) else None
+    return None
 
 
 def _signed(reply: SignInReply | SignInRefusal, request: SignInRequest, master_key: PrivateKey) -> bytes:
@@ -260,7 +311,8 @@ class Credentials:
     #: Key string of requests; None: a master of message version 2, whose minions use ``aes`` for requests.
     session: str | None
     publish_port: int
-    #: The master's public key, PEM in the form of ``clean_pem``.
+    #: The master's public key, PEM in the form of ``clean_pem``; while it is replaced also the one before
+    #: (``MasterPublicKeys.pem``).
     master_pub: str
     #: Number of Saltern's own minion commands that the master knows (OWN_COMMANDS); 0: a stock Salt master.
     own: int = 0
@@ -290,7 +342,7 @@ class SignIn:
         self,
         minion_id: str,
         private_key: PrivateKey,
-        master_pub: PublicKey | None,
+        master_pub: PublicKey | MasterPublicKeys | None,
         *,
         enc_algo: str = DEFAULT_ENC_ALGO,
         sig_algo: str = DEFAULT_SIG_ALGO,
@@ -302,8 +354,8 @@ class SignIn:
     ) -> None:
         """Build the sign-in request of a minion.
 
-        ``master_pub``: the master's pinned key, None at the first contact. ``master_finger``: fingerprint that the
-        master's key must have; empty accepts any key. ``token``: ask a known master to decrypt a token, as stock
+        ``master_pub``: the master's pinned key, or keys, None at the first contact. ``master_finger``: fingerprint that
+        the master's key must have; empty accepts any key. ``token``: ask a known master to decrypt a token, as stock
         minions do; the signed nonce proves the same, and without a token the master saves one of two RSA operations.
 
         Raises OwnFault for an unknown algorithm, PeerFault for a master key that is too small for the token.
@@ -314,11 +366,12 @@ class SignIn:
         if master_finger:
             private_key.public.fingerprint(hash_type)
         self._private = private_key
-        self._master = master_pub
+        self._master = MasterPublicKeys([master_pub]) if isinstance(master_pub, PublicKey) else master_pub
         self._enc, self._sig = enc_algo, sig_algo
         self._finger, self._hash_type, self._open_mode = master_finger, hash_type, open_mode
         self._nonce = os.urandom(16).hex()
-        self._token = generate_key_string().encode() if token and master_pub is not None else None
+        newest = None if self._master is None else self._master.newest
+        self._token = generate_key_string().encode() if token and newest is not None else None
         load: SignInLoad = {
             "cmd": "_auth",
             "id": minion_id,
@@ -326,9 +379,10 @@ class SignIn:
             "enc_algo": enc_algo,
             "sig_algo": sig_algo,
             "pub": private_key.public.pem,
+            "master": "" if newest is None else newest.fingerprint(),
         }
-        if master_pub is not None and self._token is not None:
-            load["token"] = master_pub.encrypt(self._token, enc_algo)
+        if newest is not None and self._token is not None:
+            load["token"] = newest.encrypt(self._token, enc_algo)
         if autosign_grains:
             load["autosign_grains"] = dict(autosign_grains)
         self._request = clear_request(load, patient=True)
@@ -368,11 +422,13 @@ class SignIn:
 
     def _welcome(self, load: Mapping[str, object], packed: bytes, signature: bytes) -> Answer:
         master = PublicKey.from_pem(text(load["pub_key"]) or "")
-        if self._master is not None and not self._open_mode and master.pem != self._master.pem:
+        if self._master is not None and not self._open_mode and master.pem not in self._master.pems:
             return Answer(Outcome.WRONG_MASTER, "the master's key has changed: it is not the one stored here")
-        if self._finger and fingerprint_of(master.pem, self._hash_type) != self._finger:
-            return Answer(Outcome.WRONG_MASTER, "the master's key has another fingerprint than master_finger")
         master.verify(packed, signature, self._sig)
+        # Whoever has the key that this minion trusts may name the key that follows it.
+        trusted = [pem for pem in _master_pems(load, master) if self._fits_finger(pem)]
+        if not trusted:
+            return Answer(Outcome.WRONG_MASTER, "the master's key has another fingerprint than master_finger")
         aes = self._key_string(load, "aes")
         digest = hashlib.sha256(aes.encode()).hexdigest().encode()
         if master.x931_recover(octets(load.get("sig")) or b"") != digest:
@@ -385,8 +441,11 @@ class SignIn:
         own = load.get(OWN_FIELD)
         return Answer(
             Outcome.ACCEPTED,
-            credentials=Credentials(aes, session, _number(port), master.pem, _number(own)),
+            credentials=Credentials(aes, session, _number(port), "\n".join(trusted), _number(own)),
         )
+
+    def _fits_finger(self, pem: str) -> bool:
+        return not self._finger or fingerprint_of(pem, self._hash_type) == self._finger
 
     def _key_string(self, load: Mapping[str, object], name: str) -> str:
         try:
@@ -405,6 +464,21 @@ class SignIn:
 
 
 _UNKNOWN = Answer(Outcome.BAD, "the master's answer is not one of the protocol's")
+
+
+def _master_pems(load: Mapping[str, object], answering: PublicKey) -> tuple[str, ...]:
+    """Return the keys of the master that a reply names, the newest first; the answering key alone where it names none.
+
+    Raises PeerFault for malformed keys, and where the answering key is not among them.
+    """
+    given = load.get(KEYS_FIELD)
+    if given is None:
+        return (answering.pem,)
+    pems = [text(pem) or "" for pem in given] if isinstance(given, list) else []
+    found = MasterPublicKeys.from_pem("\n".join(pems)).pems
+    if answering.pem not in found:
+        raise PeerFault("the answer names keys of the master, and is signed by another one")
+    return found
 
 
 def _number(value: object) -> int:

@@ -6,9 +6,10 @@ Source: docs/protocol.md#keys-and-algorithms, docs/protocol.md#x931
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes
@@ -61,6 +62,53 @@ def canonical_pem(text: str) -> str:
         return PublicKey.from_pem(text).pem
     except PeerFault:
         return clean_pem(text)
+
+
+#: End of one key in a text with several.
+_PEM_END = "-----END PUBLIC KEY-----"
+
+#: Most keys of a master that a minion trusts at one time: the one in use, and the one before.
+_MOST_MASTER_KEYS = 2
+
+
+class MasterPublicKeys:
+    """The public keys that a minion accepts signatures of: the master's, and while that is replaced the one before, too.
+
+    The form ``pem`` is one PEM text after the other, the newest first; of such a text others read the newest key.
+    """
+
+    def __init__(self, keys: Sequence[PublicKey]) -> None:
+        """``keys``: the newest first, at least one."""
+        self._keys = tuple(keys)
+        self.newest = self._keys[0]
+
+    @classmethod
+    def from_pem(cls, pem: str | bytes) -> MasterPublicKeys:
+        """Parse one or two PEM texts. Raises PeerFault for malformed keys or more than two."""
+        text = pem.decode("utf-8", "replace") if isinstance(pem, bytes) else pem
+        text = text.replace("RSA PUBLIC KEY", "PUBLIC KEY")
+        parts = [part + _PEM_END for part in text.split(_PEM_END)[:-1]] or [text]
+        if len(parts) > _MOST_MASTER_KEYS:
+            raise PeerFault(f"{len(parts)} keys of a master; {_MOST_MASTER_KEYS} are allowed")
+        return cls([PublicKey.from_pem(part) for part in parts])
+
+    @property
+    def pem(self) -> str:
+        """Return all keys as PEM texts, the newest first."""
+        return "\n".join(self.pems)
+
+    @property
+    def pems(self) -> tuple[str, ...]:
+        """Return each key as PEM text, the newest first."""
+        return tuple(key.pem for key in self._keys)
+
+    def verify(self, data: bytes, signature: bytes, algo: str) -> None:
+        """Raise SignatureError unless one of the keys made ``signature`` of ``data``, OwnFault for an unknown algorithm."""
+        for key in self._keys[:-1]:
+            with contextlib.suppress(SignatureError):
+                key.verify(data, signature, algo)
+                return
+        self._keys[-1].verify(data, signature, algo)
 
 
 class PublicKey:

@@ -25,6 +25,9 @@ class SignInLoad(TypedDict):
     pub: str
     #: A key string encrypted to the master's public key, which the master must decrypt and send back.
     token: NotRequired[bytes]
+    #: Fingerprint (SHA-256) of the master's newest key that the minion knows, "" before the first contact. Only Saltern's minions
+    #: send it.
+    master: NotRequired[str]
     autosign_grains: NotRequired[dict[str, object]]
 
 
@@ -53,6 +56,8 @@ class SignInReply(TypedDict):
     sig: bytes
     #: The master's signature of its own public key, base64.
     pub_sig: NotRequired[str]
+    #: While the master's key is replaced: the keys that it signs with, PEM, the newest first. Only Saltern's masters send it.
+    master_keys: NotRequired[list[str]]
     #: The minion's token, decrypted by the master and encrypted to the minion's public key.
     token: NotRequired[bytes]
     nonce: NotRequired[str | None]

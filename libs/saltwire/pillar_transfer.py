@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from saltwire.crypticle import Crypticle, is_nonce
 from saltwire.errors import NonceError, OwnFault, PeerFault, SignatureError, shown
-from saltwire.keys import PrivateKey, PublicKey, generate_key_string
+from saltwire.keys import MasterPublicKeys, PrivateKey, PublicKey, generate_key_string
 from saltwire.pack import octets, packb, unpackb
 
 
@@ -37,7 +37,13 @@ def seal_pillar(
 
 
 def open_pillar(
-    reply: bytes, *, private_key: PrivateKey, master_pub: PublicKey, nonce: str, enc_algo: str, sig_algo: str
+    reply: bytes,
+    *,
+    private_key: PrivateKey,
+    master_pub: PublicKey | MasterPublicKeys,
+    nonce: str,
+    enc_algo: str,
+    sig_algo: str,
 ) -> dict[str, object]:
     """Decrypt and verify the master's reply to a request for pillar, and return the pillar.
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 from saltwire.crypticle import Crypticle, SerialGate
 from saltwire.errors import PeerFault, SignatureError, shown
-from saltwire.keys import SIG_ALGOS, PrivateKey, PublicKey
+from saltwire.keys import SIG_ALGOS, MasterPublicKeys, PrivateKey, PublicKey
 from saltwire.messages import Publication
 from saltwire.pack import octets, packb, text, unpackb
 
@@ -31,12 +31,31 @@ def seal_job(load: Mapping[str, object], aes: Crypticle, private_key: PrivateKey
 
     ``serial`` must rise from call to call for as long as the key ``aes`` is in use.
     """
+    (sealed,) = seal_job_by_each(load, aes, [private_key], sig_algo, serial)
+    return sealed
+
+
+def seal_job_by_each(
+    load: Mapping[str, object], aes: Crypticle, private_keys: Sequence[PrivateKey], sig_algo: str, serial: int
+) -> list[bytes]:
+    """Return a job's publication as ``seal_job`` does, once for each of the master's keys.
+
+    There are two while the key is replaced. A minion runs the job once: all have the same serial and JID.
+    """
     sealed = aes.dumps({**load, "serial": serial})
-    return packb({"enc": "aes", "load": sealed, "sig_algo": sig_algo, "sig": private_key.sign(sealed, sig_algo)})
+    return [
+        packb({"enc": "aes", "load": sealed, "sig_algo": sig_algo, "sig": key.sign(sealed, sig_algo)})
+        for key in private_keys
+    ]
 
 
 def open_job(
-    payload: bytes, aes: Crypticle, *, gate: SerialGate, master_pub: PublicKey | None = None, verify: bool = False
+    payload: bytes,
+    aes: Crypticle,
+    *,
+    gate: SerialGate,
+    master_pub: PublicKey | MasterPublicKeys | None = None,
+    verify: bool = False,
 ) -> Publication | None:
     """Decrypt a publication; return None for one to ignore: an old serial, another encryption, or a missing field.
 
@@ -93,7 +112,7 @@ def serial_of_stream_id(stream_id: str) -> int:
     return int(milliseconds) << _SEQUENCE_BITS | min(int(sequence or 0), (1 << _SEQUENCE_BITS) - 1)
 
 
-def _verify(sealed: bytes, outer: Mapping[str, object], master_pub: PublicKey | None) -> None:
+def _verify(sealed: bytes, outer: Mapping[str, object], master_pub: PublicKey | MasterPublicKeys | None) -> None:
     signature, algo = octets(outer.get("sig")), text(outer.get("sig_algo")) or "PKCS1v15-SHA1"
     if signature is None or master_pub is None or algo not in SIG_ALGOS:
         raise SignatureError("a publication without a signature that can be checked")

@@ -29,6 +29,7 @@ COMMANDS: Mapping[str, Command] = {
     "minion": Command("saltern.minion.main", "run jobs on a managed host"),
     "keygen": Command("saltern.kit.keys.keygen", "make the keys of all roles"),
     "check-config": Command("saltern.kit.config.check", "tell what is wrong or without effect in a configuration"),
+    "rotate": Command("saltern.rotate.main", "replace keys, passwords and certificates while jobs run"),
     "import": Command("saltern.moving.main", "import configuration and keys of a stock Salt master", "import_main"),
     "export": Command("saltern.moving.main", "export configuration and keys for a stock Salt master", "export_main"),
     "node-labels": Command(

@@ -8,6 +8,7 @@ import contextlib
 import os
 import shutil
 import signal
+import subprocess
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +21,9 @@ import yaml
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from masterstore.address import read_url
+from saltern.kit.keys.certificates import AUTHORITY, SERVER
+from saltern.kit.keys.keygen import make_keys, make_redis_login, make_redis_tls
 from saltern.kit.links.sockets import LINKS
 from tests.chaos.accountant import Execution
 from tests.chaos.plan import SLOWNESS, TO, Cast, Kind
@@ -27,7 +31,8 @@ from tests.conftest import redis_program
 from tests.faults.proxy import Link, Network
 from tests.interop.stock import StockMinion
 from tests.ports import kept_ports
-from tests.roles.lab import ROOT, Lab
+from tests.roles.lab import ROLES, ROOT, Answer, Lab
+from tests.tls_redis import tls_redis_program
 
 #: The job: says that it begins and ends in a journal of the minion's own, one line at a time, and knows nothing of Salt's JIDs.
 CHAOS_MODULE = '''\
@@ -100,10 +105,62 @@ class Field(Lab):
         for name in self.roles:
             self._link_role(name)
         self._link_role("cli")
+        self._make_redis_keys()
         for index, minion in enumerate(self.stock, len(self.minions)):
             options = self._minion_options(minion, index)
             assert self.oracle is not None
             self.stock_minions[minion] = StockMinion(minion, self.oracle, self, options)
+
+    @property
+    def keys_dir(self) -> Path:
+        """What ``saltern keygen`` wrote."""
+        return self.etc / "keys"
+
+    @property
+    def redis_address(self) -> str:
+        """The lab's Redis by no link: a file that holds its URL."""
+        return f"file://{self.keys_dir}/redis/url"
+
+    @property
+    def rotations(self) -> tuple[tuple[str, ...], ...]:
+        """What can be replaced: the words of ``saltern rotate``."""
+        roles = tuple(("role", role) for role in (*ROLES, "cli"))
+        tls = (("redis-tls",), ("redis-tls", "--authority")) if self.tls else ()
+        return (*roles, ("operator", "ann"), ("redis-password",), *tls, ("master", "--patience", "20"))
+
+    @property
+    def tls(self) -> bool:
+        """Whether Redis speaks TLS: some redis-server here knows it."""
+        return tls_redis_program() is not None
+
+    def _make_redis_keys(self) -> None:
+        make_keys(self.keys_dir, operators=["ann"])
+        if self.tls:
+            make_redis_tls(self.keys_dir, ["127.0.0.1"])
+        make_redis_login(self.keys_dir, "127.0.0.1")
+        url = self.keys_dir / "redis" / "url"
+        url.write_text(url.read_text().replace(":6379", f":{self.port['redis']}"))
+        # Each role reaches Redis by a link of its own, so each has a copy of the URL; whoever changes the URL brings it there.
+        lines = ["#!/bin/sh", "set -e", f"cd '{self._urls}'"]
+        for name in self.roles:
+            (link,) = self.links[f"{name}{TO}redis"]
+            lines += [f"sed 's/:{self.port['redis']}/:{link.port}/' '{url}' >{name}.new", f"mv {name}.new {name}"]
+        self._bring.write_text("\n".join(lines) + "\n")
+        self._bring.chmod(0o755)
+        self._urls.mkdir()
+        subprocess.run([str(self._bring)], check=True)
+
+    @property
+    def _urls(self) -> Path:
+        return self.root / "urls"
+
+    @property
+    def _bring(self) -> Path:
+        return self.root / "bring-urls"
+
+    def rotate(self, *words: str, seconds: float) -> Answer:
+        """Runs ``saltern rotate``, which brings what it changed to the roles."""
+        return self.run(*words, "-c", str(self.etc), "--apply", str(self._bring), seconds=seconds)
 
     def free_ports(self, count: int) -> list[int]:
         """A role that is away for a while finds its port again."""
@@ -156,7 +213,7 @@ class Field(Lab):
         """Where a role, or ``cli``, finds the others, and the mark of all its processes."""
         found = super().environment_of(name) | {"SALTERN_TEST_PROCESS": name, **self._options.get(name, {})}
         if name in self.roles:
-            found["SALTERN_REDIS_URL"] = f"redis://127.0.0.1:{self.links[f'{name}{TO}redis'][0].port}/0"
+            found["SALTERN_REDIS_URL_FILE"] = str(self._urls / name)
         if name == "publisher2":
             found["SALTERN_PUBLISH_PORT"] = str(self._second_publish_port)
         return found
@@ -192,12 +249,19 @@ class Field(Lab):
 
     def launch_redis(self) -> None:
         """With the settings that are shipped, in a place of its own."""
-        own = {"bind": "127.0.0.1", "port": self.port["redis"], "dir": self.root / "redis"}
+        place = self.keys_dir / "redis"
+        own: dict[str, object] = {"bind": "127.0.0.1", "dir": self.root / "redis", "aclfile": place / "users.acl"}
+        if self.tls:
+            own |= {"port": 0, "tls-port": self.port["redis"], "tls-auth-clients": "yes"}
+            own |= {"tls-ca-cert-file": place / "tls" / AUTHORITY}
+            own |= dict.fromkeys(("tls-cert-file", "tls-key-file"), place / "tls" / SERVER)
+        else:
+            own["port"] = self.port["redis"]
         shipped = (ROOT / "docker" / "redis.conf").read_text().splitlines()
         kept = [line for line in shipped if line.partition(" ")[0] not in own]
         path = self.root / "redis.conf"
         path.write_text("\n".join([*kept, *(f"{name} {value}" for name, value in own.items())]) + "\n")
-        self._launch("redis", [redis_program(), str(path)])
+        self._launch("redis", [tls_redis_program() or redis_program(), str(path)])
 
     def break_(self, victim: str, kind: Kind) -> None:
         """A fault begins."""
@@ -258,8 +322,8 @@ class Field(Lab):
 
     def redis_now(self) -> redis.Redis:
         """The lab's Redis by no link, for somebody who does not wait for it."""
-        return redis.Redis(
-            port=self.port["redis"],
+        return redis.Redis.from_url(
+            read_url(self.redis_address),
             decode_responses=True,
             socket_timeout=_LOOK,
             socket_connect_timeout=_LOOK,

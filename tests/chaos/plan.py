@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 
@@ -34,6 +34,9 @@ class Kind(enum.Enum):
 
 #: What joins the ends of a link in its name.
 TO = "~"
+
+#: Seconds between the beginnings of two rotations among faults, and without any at the beginning.
+ROTATION_REST = 10.0
 
 #: Seconds that a slow link adds in each direction.
 SLOWNESS = 0.3
@@ -108,6 +111,19 @@ class Cast:
     shelves: Mapping[str, tuple[str, ...]]
 
 
+@dataclass(frozen=True, slots=True)
+class Rotation:
+    """A command ``saltern rotate`` with these words, begun ``at`` (seconds from the start) or when the one before has ended."""
+
+    at: float
+    words: tuple[str, ...]
+    #: Whether it begins before the first fault.
+    calm: bool
+
+    def __str__(self) -> str:
+        return f"{self.at:6.1f} s  rotate {' '.join(self.words)}"
+
+
 @dataclass(frozen=True)
 class Plan:
     """All that a run does."""
@@ -116,18 +132,50 @@ class Plan:
     seconds: float
     faults: tuple[Fault, ...]
     asks: tuple[Ask, ...]
+    rotations: tuple[Rotation, ...] = ()
 
     def __str__(self) -> str:
-        rows = sorted([(fault.at, str(fault)) for fault in self.faults] + [(ask.at, str(ask)) for ask in self.asks])
+        everything: tuple[Fault | Ask | Rotation, ...] = (*self.faults, *self.asks, *self.rotations)
+        rows = sorted((one.at, str(one)) for one in everything)
         return "\n".join([f"plan of seed {self.seed} for {self.seconds:g} s", *(text for _, text in rows)])
 
 
 def make_plan(
-    seed: int, seconds: float, cast: Cast, *, executions: float = 4.0, faults: float = 0.6, quiet: float = 1.0
+    seed: int,
+    seconds: float,
+    cast: Cast,
+    *,
+    executions: float = 4.0,
+    faults: float = 0.6,
+    quiet: float = 1.0,
+    rotations: Sequence[tuple[str, ...]] = (),
+    calm: float = 0.0,
 ) -> Plan:
-    """``executions`` and ``faults`` are how many a second, on average. The first ``quiet`` seconds have no fault."""
+    """``executions`` and ``faults`` are how many a second, on average. The first ``quiet`` seconds have no fault.
+
+    ``rotations``: words of ``saltern rotate``. Each has its turn in the first ``calm`` seconds, which have no fault and are added
+    to ``seconds``, and again and again among the faults.
+    """
     made = tuple(_faults(random.Random(f"faults {seed}"), seconds, cast, faults, quiet))
-    return Plan(seed, seconds, made, tuple(_asks(random.Random(f"asks {seed}"), seconds, cast, executions)))
+    later = tuple(replace(fault, at=fault.at + calm) for fault in made)
+    asks = tuple(_asks(random.Random(f"asks {seed}"), calm + seconds, cast, executions))
+    turns = tuple(_rotations(random.Random(f"rotations {seed}"), calm, calm + seconds, rotations))
+    return Plan(seed, calm + seconds, later, asks, turns)
+
+
+def _rotations(rng: random.Random, calm: float, seconds: float, each: Sequence[tuple[str, ...]]) -> Iterator[Rotation]:
+    if not each:
+        return
+    if calm:
+        # The first seconds show what the probe sees without any rotation.
+        step = (calm - ROTATION_REST) / len(each)
+        yield from (Rotation(ROTATION_REST + number * step, words, True) for number, words in enumerate(each))
+    now = calm + ROTATION_REST
+    while now < seconds - ROTATION_REST:
+        for words in rng.sample(each, len(each)):
+            if now < seconds - ROTATION_REST:
+                yield Rotation(now, words, False)
+            now += ROTATION_REST
 
 
 def _dealt(rng: random.Random, cards: Sequence[tuple[str, Kind]]) -> Iterator[tuple[str, Kind]]:

@@ -36,7 +36,8 @@ from saltern.kit.links.control import ControlClient, ControlError, ControlTimeou
 from saltern.kit.links.sockets import LinkKeys
 from tests.chaos.accountant import Account, Asked, Evidence, Execution, Made, Result, account
 from tests.chaos.field import Field, read_journal
-from tests.chaos.plan import Ask, Fault, Plan, Way, make_plan
+from tests.chaos.plan import ROTATION_REST, Ask, Fault, Plan, Way, make_plan
+from tests.chaos.rotations import Probe, Rotated, rotate, table
 
 #: Seconds that one who asks waits for a JID.
 PATIENCE = 12.0
@@ -61,6 +62,9 @@ _LONGEST = 30.0
 
 #: Seconds that minions have to be there at the beginning, beside some for each of them; and a command among them.
 _MUSTER, _MUSTER_EACH, _MUSTER_COMMAND = 180.0, 3.0, 120.0
+
+#: Seconds for a rotation that has begun to end.
+_ROTATIONS = 200.0
 
 #: Seconds for all that was asked to be answered, or given up, when the plan is at its end: some wait for others.
 _ANSWERS = 300.0
@@ -116,13 +120,19 @@ class Run:
         self.ended: list[str] = []
         self._closed = threading.Event()
         # By itself: a Redis that stands still must not hold up the one who lets it go on.
+        self.rotated: list[Rotated] = []
+        self.probe = Probe(
+            load_master(str(arena.etc), env=arena.environment_of("cli")), self._cli_keys(), arena.minions
+        )
+        self._rotator = threading.Thread(target=self._rotate_all, name="rotates", daemon=True)
+        self._started = 0.0
         self._looker = threading.Thread(target=self._keep_looking, name="looks", daemon=True)
         self._askers = ThreadPoolExecutor(_ASKERS, thread_name_prefix="asks")
         self._clients = threading.local()
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._every_client: list[ControlClient] = []
         self._options = load_master(str(arena.etc), env=arena.environment_of("cli"))
-        self._keys = LinkKeys.load(arena.etc / "keys" / "cli")
+        self._keys = self._cli_keys()
 
     # ------------------------------------------------------------------------------------------------------------ the time
 
@@ -137,12 +147,40 @@ class Run:
                 agenda.append((ask.at, lambda ask=ask: futures.append(self._askers.submit(self._ask, ask))))
         agenda += [(second, self._look) for second in range(int(self._plan.seconds))]
         self._looker.start()
+        self._started = time.monotonic()
+        if self._plan.rotations:
+            self.probe.start()
+            self._rotator.start()
         play(agenda)
         for fault in list(self._active):
             self._end(fault)
+        if self._plan.rotations:
+            self._rotator.join(_ROTATIONS)
         for future in futures:
             future.result(_ANSWERS)
         self._settle(settle)
+
+    def _rotate_all(self) -> None:
+        for turn in self._plan.rotations:
+            left = turn.at - (time.monotonic() - self._started)
+            if self._closed.wait(max(0.0, left)) or time.monotonic() - self._started > self._plan.seconds:
+                return
+            self._say(str(turn))
+            done = rotate(self._arena.rotate, turn.words, calm=turn.calm, say=self._say)
+            undisturbed = done.ended - self._started < min(fault.at for fault in self._plan.faults)
+            self.rotated.append(replace(done, calm=done.calm and undisturbed))
+            self._say(f"rotated {self.rotated[-1].name} after {self.rotated[-1].ended - self.rotated[-1].began:.1f} s")
+
+    def _cli_keys(self) -> LinkKeys:
+        return LinkKeys.load(self._arena.etc / "keys" / "cli")
+
+    def times(self) -> list[str]:
+        """The lines about rotations: how long nobody was answered."""
+        if not self.rotated:
+            return []
+        undisturbed = self.probe.longest(self._started + 1.0, self._started + ROTATION_REST)
+        said = f"{len(self.probe.answers)} probes answered; longest pause before the first rotation {undisturbed:.1f} s"
+        return [said, *table(self.rotated, self.probe)]
 
     def _look(self) -> None:
         broken = {fault.victim for fault in self._active}
@@ -246,7 +284,7 @@ class Run:
 
     def evidence(self) -> Evidence:
         """What is known now."""
-        store = Store.open(f"redis://127.0.0.1:{self._arena.port['redis']}/0", client_name="accountant")
+        store = Store.open(self._arena.redis_address, client_name="accountant")
         lives = {jid: store.jobs.life(jid) for jid in self._seen.owed}
         return Evidence(
             sorted(self._asked.values(), key=lambda one: one.asked),
@@ -270,6 +308,7 @@ class Run:
     def close(self) -> None:
         """Ends the connections of those who asked."""
         self._closed.set()
+        self.probe.close()
         if self._looker.ident is not None:
             self._looker.join()
         self._askers.shutdown(cancel_futures=True)
@@ -333,7 +372,10 @@ def chaos(arena: Field, plan: Plan, settle: float, say: Callable[[str], None]) -
     run = Run(arena, plan, say)
     try:
         run.go(settle)
-        return account(run.evidence()), run.ended
+        for line in run.times():
+            say(line)
+        unfinished = [f"the rotation {one.name} never ended" for one in run.rotated if not one.done]
+        return account(run.evidence()), [*run.ended, *unfinished]
     finally:
         run.close()
 
@@ -348,6 +390,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--settle", type=float, default=120, help="seconds that everything has to come to rest")
     parser.add_argument("--executions", type=float, default=4.0, help="jobs times minions a second")
     parser.add_argument("--faults", type=float, default=0.6, help="faults a second")
+    parser.add_argument(
+        "--calm", type=float, default=240, help="seconds of rotations before the faults (0: no rotations)"
+    )
     parser.add_argument("--plan", action="store_true", help="prints the plan and breaks nothing")
     arguments = parser.parse_args(argv)
     seed = random.randrange(1_000_000) if arguments.seed is None else arguments.seed
@@ -363,7 +408,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     arena = Field(root / "lab", minions=minions, stock=stock, oracle=Path(oracle) if oracle else None)
     kept = True
     try:
-        plan = make_plan(seed, arguments.seconds, arena.cast, executions=arguments.executions, faults=arguments.faults)
+        plan = make_plan(
+            seed,
+            arguments.seconds,
+            arena.cast,
+            executions=arguments.executions,
+            faults=arguments.faults,
+            rotations=arena.rotations if arguments.calm else (),
+            calm=arguments.calm,
+        )
         print(plan, flush=True)  # noqa: T201
         if arguments.plan:
             kept = False

@@ -29,6 +29,10 @@ LOAD = {"jid": JID, "fun": "test.ping", "tgt": "*", "arg": []}
 
 #: Every verb of the store.
 VERBS: dict[str, Callable[[Store], Any]] = {
+    "master_keys.set": lambda store: store.master_keys.set("a", "aa:bb"),
+    "master_keys.known_to": lambda store: store.master_keys.known_to("a"),
+    "master_keys.all": lambda store: store.master_keys.all(),
+    "master_keys.own_minions": lambda store: store.master_keys.own_minions(["a"]),
     "ping": lambda store: store.ping(),
     "jobs.publish": lambda store: store.jobs.publish(LOAD, ["a"], request_id="r", ttl=60, now_ms=1),
     "runner_jobs.begin": lambda store: store.runner_jobs.begin("r", LOAD, "master", ttl=60),
@@ -544,7 +548,7 @@ def test_keys_of_another_type_give_the_stores_error_or_none(store: Store, raw: r
                  "salt:events", "salt:events:count", "salt:events:wanted", "salt:events:group:g", "salt:events:readers:g",
                  "salt:events:dead:g", "salt:epochs", "salt:lock:l", "salt:fences", "salt:runners",
                  "salt:pillar_cache:a", f"salt:orders:{JID}", f"salt:own:a:{JID}", "salt:bank:b", "salt:banks",
-                 "salt:spent:a", keys.AUDIT, keys.AUDIT_SEALS, keys.AUDIT_END, keys.KEY_CODES):  # fmt: skip
+                 "salt:spent:a", keys.AUDIT, keys.AUDIT_SEALS, keys.AUDIT_END, keys.KEY_CODES, keys.MASTER_KEYS):  # fmt: skip
         raw.geoadd(name, (1, 1, "x")) if name not in ZSETS else raw.rpush(name, "x")
     try:
         VERBS[verb](store)

@@ -72,6 +72,7 @@ def everything(store: Store) -> None:
     for state in ("accepted", "pending", "rejected", "denied"):
         store.minion_keys.store(f"minion-{state}", "PEM", state)
     store.sign_ins.begin("minion-accepted", "PEM", 1)
+    store.master_keys.set("minion-accepted", "aa:bb")
     store.cache.set_grains("a", {"os": "Debian"})
     store.jobs.own_jid("a", JID, JID, ttl=1000)
     store.jobs.may_store_own("a", "", UnaskedLimits(10, 1000))
@@ -116,6 +117,7 @@ ENDS = {
     "lock": 60,
     "nonce": 660,
     "stock_sign_ins": 60,
+    "master_keys": 90 * 86400,
 }
 
 
@@ -212,6 +214,7 @@ def test_keys_are_spelled_as_the_table_has_them(spec: KeySpec) -> None:
         "cursors": keys.CURSORS,
         "publisher_signs": keys.PUBLISHER_SIGNS,
         "stock_sign_ins": keys.STOCK_SIGN_INS,
+        "master_keys": keys.MASTER_KEYS,
         "minion_keys": keys.minion_keys("accepted"),
         "keys_version": keys.KEYS_VERSION,
         "acceptances": keys.ACCEPTANCES,

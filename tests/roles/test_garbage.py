@@ -108,7 +108,7 @@ def curve_of(lab: Lab, name: str, link: str) -> dict[int, bytes]:
     return {
         zmq.CURVE_SECRETKEY: keys.secret,
         zmq.CURVE_PUBLICKEY: keys.public,
-        zmq.CURVE_SERVERKEY: keys.server_key(LINKS[link].server),
+        zmq.CURVE_SERVERKEY: keys.server_keys(LINKS[link].server)[0],
     }
 
 

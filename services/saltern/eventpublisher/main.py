@@ -18,13 +18,10 @@ from saltern.kit.links import frames
 from saltern.kit.links.curve_auth import CurveAuth
 from saltern.kit.links.event_bus import PROBE, QUEUED_EVENTS
 from saltern.kit.links.rights import rights_of_operator
-from saltern.kit.links.sockets import LinkKeys, bind, without_aborts
+from saltern.kit.links.sockets import LinkKeys, bind, rebind, without_aborts
 from saltern.kit.process.service import Role, RoleProgram, run_role
 
 _TICK = 500
-
-#: Milliseconds between two attempts to bind the port again.
-_REBIND_PAUSE = 10
 
 #: Events forwarded before subscriptions are handled again.
 _BURST = 500
@@ -67,6 +64,7 @@ def _loop(role: Role, keys: LinkKeys) -> None:
                 _subscriptions(role, pub)
             if pull in ready:
                 _forward(role, pull, pub)
+            curve_auth.follow(role.running)
             if gone := curve_auth.lost():
                 _end_connections(role, pub, gone)
         # Events that were fired before the stop signal are still forwarded.
@@ -89,17 +87,7 @@ def _end_connections(role: Role, pub: zmq.Socket[bytes], gone: frozenset[str]) -
     Subscribers with a known key reconnect within a moment.
     """
     role.log.warning("listeners connect anew: %s may not listen any more", ", ".join(sorted(gone)))
-    endpoint = pub.get_string(zmq.LAST_ENDPOINT)
-    pub.unbind(endpoint)
-    while role.running():
-        try:
-            pub.bind(endpoint)
-            return
-        except zmq.ZMQError as error:
-            # A thread of libzmq releases the port, which may take a moment.
-            if error.errno != zmq.EADDRINUSE:
-                raise
-            pub.poll(_REBIND_PAUSE)
+    rebind(pub, role.running)
 
 
 def _subscriptions(role: Role, pub: zmq.Socket[bytes]) -> None:

@@ -47,7 +47,7 @@ from saltwire.crypticle import Crypticle, SerialGate
 from saltwire.envelope import ClientSession
 from saltwire.errors import AuthenticationError, NonceError, PeerFault
 from saltwire.handshake import Credentials
-from saltwire.keys import PublicKey
+from saltwire.keys import MasterPublicKeys
 from saltwire.publication import open_job
 from saltwire.zmq import Connection, RequestSocket, subscribe
 from statecore.model.errors import TargetError
@@ -64,6 +64,9 @@ _SPOOL_CHECK = 2.0
 
 #: Seconds for jobs to finish after the minion was asked to end.
 _DRAIN_SECONDS = 5.0
+
+#: Seconds after a sign-in in which a publication that cannot be decrypted is taken for one of an earlier key.
+_FRESH_SECONDS = 1.0
 
 #: Requests with events that may wait for the master. Beyond that the oldest is dropped.
 _MOST_EVENTS = 1000
@@ -140,7 +143,8 @@ class Minion:
         self._session: ClientSession = session_of(self._options, self._identity, credentials)
         self._aes = Crypticle(credentials.aes)
         self._gate = SerialGate()
-        self._master = PublicKey.from_pem(credentials.master_pub)
+        self._master = MasterPublicKeys.from_pem(credentials.master_pub)
+        self._signed_in_at = time.monotonic()
         if self._sub is None:
             port = self._options.publish_port or credentials.publish_port
             self._sub = subscribe(
@@ -289,6 +293,11 @@ class Minion:
             except AuthenticationError as error:
                 if last:
                     _LOG.error("a publication cannot be decrypted even after a new sign-in: %s", error)
+                    return None
+                if time.monotonic() - self._signed_in_at < _FRESH_SECONDS:
+                    # It was on its way when the key changed: many of these must not cause as many sign-ins.
+                    _LOG.info("a publication of an earlier key was dropped; the master is asked for missed jobs")
+                    self._catch_up.may_have_missed(time.monotonic())
                     return None
                 self._sign_in_again()
             except PeerFault as error:

@@ -26,15 +26,15 @@ from masterstore.event_codes import EventCodes
 from masterstore.events import EventKeeper
 from masterstore.record_mac import Records
 from masterstore.store import Store
-from saltern.kit.config.master import MasterOptions
+from saltern.kit.config.master import ConfigError, MasterOptions
 from saltern.kit.config.reactor_rows import wanted_tags
 from saltern.kit.config.worker_pools import Pools, own_pool, read_pools, unknown_commands
 from saltern.kit.keys.events_key import load_event_macs
-from saltern.kit.keys.master_keys import MasterKeys, record_mac
+from saltern.kit.keys.master_keys import KeptMasterKeys, MasterKeys, record_mac
 from saltern.kit.links import frames
 from saltern.kit.links.deadlines import read_deadlines
 from saltern.kit.links.event_bus import EventSender
-from saltern.kit.links.sockets import LinkKeys, connect
+from saltern.kit.links.sockets import FOLLOW_SECONDS, LinkConnection, LinkKeys, connect
 from saltern.kit.links.worker_link import (
     ANSWER,
     BYE,
@@ -89,7 +89,7 @@ class Prepared:
     #: Pool of these workers; empty: each joins the pool that lacks most workers.
     pool: bytes
     link_keys: LinkKeys
-    master_keys: MasterKeys
+    master_keys: KeptMasterKeys
     store: Store
     keeper: EventKeeper
 
@@ -100,8 +100,8 @@ def _prepare(role: Role) -> Callable[[], None]:
     for line in unknown_commands(pools, frozenset({*MINION_COMMANDS, *CONTROL_COMMANDS, *UNLISTED})):
         role.log.warning("worker_pools: %s", line)
     link_keys = LinkKeys.load(role.keys)
-    master_keys = MasterKeys.load_for(role.keys, role.options)
-    records = Records(record_mac(master_keys.secret), accept_unsigned=role.options.accept_unsigned_records)
+    master_keys = KeptMasterKeys(role.keys, role.options)
+    records = Records(record_mac(master_keys.current.secret), accept_unsigned=role.options.accept_unsigned_records)
     event_codes = EventCodes(load_event_macs(role.keys, role.log), accept_unsigned=role.options.accept_unsigned_records)
     with unusable(StoreError):
         store = Store.open(
@@ -122,14 +122,16 @@ def _loop(role: Role, ready: Prepared) -> None:
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
     sender = EventSender(context, role.options, link_keys, ready.keeper)
     processes = Processes()
-    worker_context = _worker_context(role, ready.master_keys, store, sender, processes)
+    master_keys = ready.master_keys
+    master_keys.follow()
+    worker_context = _worker_context(role, master_keys.current, store, sender, processes)
     handler = RequestHandler(worker_context, ready.pools, watchdog)
     name = worker_name()
     link = context.socket(zmq.DEALER)
     link.setsockopt(zmq.ROUTING_ID, name)
     link.setsockopt(zmq.LINGER, 1000)
-    link.setsockopt(zmq.RCVTIMEO, int(PULSE_SECONDS * 1000))
-    connect(link, "workers", role.options, link_keys)
+    link.setsockopt(zmq.RCVTIMEO, int(FOLLOW_SECONDS * 1000))
+    connection = LinkConnection(link, "workers", role.options, link_keys)
     role.watch_redis(store.unready)
     role.watch_faults(store.faults)
     role.health.check("trees", partial(served_files.trouble, role.options))
@@ -143,15 +145,24 @@ def _loop(role: Role, ready: Prepared) -> None:
     try:
         with _pulse(context, role, link_keys, name, watchdog):
             frames.send(link, [READY, ready.pool])
-            defer = partial(_defer, link, role, link_keys, processes)
+            next_ready = time.monotonic() + PULSE_SECONDS
+            defer = partial(_defer, link, role, connection, processes)
             while role.running():
+                if master_keys.follow():
+                    worker_context.keys = master_keys.current
                 try:
                     # A receive with a timeout needs half the system calls of a poller.
                     message = frames.receive(link)
                 except zmq.Again:
-                    frames.send(link, [READY, ready.pool])
+                    now = time.monotonic()
+                    if connection.follow() or now >= next_ready:
+                        frames.send(link, [READY, ready.pool])
+                        next_ready = now + PULSE_SECONDS
                 else:
                     _work(link, message, handler, defer)
+                    # A request that has arrived meanwhile is done first: a new connection would lose it.
+                    if connection.is_due() and not link.poll(0) and connection.follow():
+                        frames.send(link, [READY, ready.pool])
                 worker_context.audit.seal_when_due()
                 processes.reap()
                 # A restart replaces this process, so it waits until no child process is left.
@@ -161,7 +172,7 @@ def _loop(role: Role, ready: Prepared) -> None:
         processes.drain(DRAIN_SECONDS)
         worker_context.audit.seal()
     finally:
-        link.close()
+        connection.close()
         sender.close()
         context.term()
     if worn:
@@ -188,7 +199,12 @@ def _work(
 
 
 def _defer(
-    link: zmq.Socket[bytes], role: Role, keys: LinkKeys, processes: Processes, ticket: bytes, reply: SealedDeferredReply
+    link: zmq.Socket[bytes],
+    role: Role,
+    connection: LinkConnection,
+    processes: Processes,
+    ticket: bytes,
+    reply: SealedDeferredReply,
 ) -> None:
     """Tell the reqserver that the reply comes later, and start the child process that computes it.
 
@@ -205,7 +221,7 @@ def _defer(
         link.send_multipart([ANSWER, ticket, reply.refused])
 
     try:
-        processes.start(lambda: _send_deferred(role.options, keys, ticket, work), lost, reply.requester)
+        processes.start(lambda: _send_deferred(role.options, connection.keys, ticket, work), lost, reply.requester)
     except TooManyRunners as error:
         role.log.error("a minion's request is refused: %s", error)
         lost(f"was not started: {error}")
@@ -214,6 +230,10 @@ def _defer(
 def _send_deferred(options: MasterOptions, keys: LinkKeys, ticket: bytes, work: Callable[[], bytes]) -> None:
     """Compute a deferred reply and send it to the reqserver. Runs in a child process, which opens its own connection."""
     answer = work()
+    if keys.directory is not None:
+        # The work may have taken long, and the keys may have been replaced.
+        with contextlib.suppress(ConfigError):
+            keys = LinkKeys.load(keys.directory)
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
     link = context.socket(zmq.DEALER)
     link.setsockopt(zmq.LINGER, _DEFERRED_LINGER)
@@ -295,17 +315,18 @@ def _beat(
 ) -> None:
     beat = context.socket(zmq.DEALER)
     beat.setsockopt(zmq.LINGER, 0)
-    connect(beat, "workers", role.options, keys)
+    connection = LinkConnection(beat, "workers", role.options, keys)
     arm()
     while not wait(PULSE_SECONDS):
         arm()
+        connection.follow()
         if stuck := watchdog.overdue(time.monotonic()):
             _end_hung(beat, role.log, name, stuck, watchdog)
         with contextlib.suppress(zmq.Again):
             # The reqserver may not be connected; then nobody needs the pulse.
             beat.send_multipart([PULSE, name], zmq.NOBLOCK)
     disarm()
-    beat.close()
+    connection.close()
 
 
 def _end_hung(beat: zmq.Socket[bytes], log: logging.Logger, name: bytes, stuck: str, watchdog: Watchdog) -> None:

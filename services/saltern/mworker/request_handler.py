@@ -154,7 +154,7 @@ class RequestHandler:
         # Control commands are not served on this port. Failover minions send ping.
         self._begin(str(load.get("cmd")))
         if load.get("cmd") == "_auth":
-            return "_auth", "ok", sign_in.answer(self._context, envelope.version, load)
+            return "_auth", "ok", sign_in.answer(self._context, envelope.version, load, own=envelope.own)
         if load.get("cmd") == "ping":
             return "ping", "ok", packb(load)
         return "unknown", "refused", packb({})
@@ -242,7 +242,7 @@ class RequestHandler:
         return seal_pillar(
             compile_for(self._context, opened.id, opened.load, keep=not came_before),
             minion_pub=public,
-            master_key=self._context.keys.private,
+            master_key=self._context.master_key_of(opened.id),
             nonce=opened.nonce,
             enc_algo=opened.enc_algo,
             sig_algo=opened.sig_algo,

@@ -19,7 +19,7 @@ from saltern.mworker.commands.resend import heard_of, send_waiting
 from saltern.mworker.worker_context import WorkerContext
 from saltwire import handshake, tags
 from saltwire.errors import shown
-from saltwire.keys import canonical_pem
+from saltwire.keys import PrivateKey, canonical_pem
 from saltwire.pack import packb
 
 _LOG = logging.getLogger("saltern.mworker")
@@ -37,12 +37,12 @@ _GRAIN_NAME = 100
 _LINES_SECONDS = 1.0
 
 
-def answer(context: WorkerContext, version: int, load: Mapping[str, object]) -> bytes:
-    """Answer the sign-in of a minion: return the signed bytes of the acceptance or the refusal.
+def answer(context: WorkerContext, version: int, load: Mapping[str, object], *, own: bool = False) -> bytes:
+    """Answer the sign-in of a minion: return the signed bytes of the acceptance or the refusal. ``own``: the minion is ours.
 
     Raises PeerFault for a request that cannot get a signed answer.
     """
-    request = handshake.parse_sign_in(load, version=version)
+    request = handshake.parse_sign_in(load, version=version, own=own)
     now_ms = int(time.time() * 1000)
     known = context.store.sign_ins.begin(request.id, request.pub, now_ms)
     # Many minions sign in because they could not decrypt a publication; an older key would lose that publication.
@@ -53,8 +53,11 @@ def answer(context: WorkerContext, version: int, load: Mapping[str, object]) -> 
         tags.AUTH, {"result": verdict.ret is not False, "act": verdict.act, "id": request.id, "pub": request.pub}
     )
     context.log.info("sign-in: %s", verdict.act, extra={"minion": request.id})
+    master_key = handshake.choose_master_key(request, context.keys.all)
     if not verdict.accepted or request.public is None:
-        return handshake.refusal_reply(request, verdict.ret, master_key=context.keys.private)
+        return handshake.refusal_reply(request, verdict.ret, master_key=master_key)
+    if context.keys.previous is not None:
+        master_key = _replaced_master_key(context, request, master_key)
     acceptance = known.acceptance if verdict.store is None else context.store.minion_keys.acceptance(request.id)
     if known.waited_for:
         send_waiting(context, request.id)
@@ -63,12 +66,26 @@ def answer(context: WorkerContext, version: int, load: Mapping[str, object]) -> 
     return handshake.success_reply(
         request,
         request.public,
-        master_key=context.keys.private,
+        master_key=master_key,
         aes_key_string=context.aes_key_string(),
         session_key_string=context.session_key_string(request.id, request.public, acceptance=acceptance),
         publish_port=context.options.published_port or context.options.publish_port,
-        pub_sig=context.keys.signatures.get(request.sig_algo),
+        pub_sig=context.keys.signature(master_key, request.sig_algo),
+        master_pems=context.keys.pems,
     )
+
+
+def _replaced_master_key(context: WorkerContext, request: handshake.SignInRequest, known: PrivateKey) -> PrivateKey:
+    """Return the key that answers an accepted minion while the master's key is replaced, and record it.
+
+    ``known``: the key that the minion knows. It is told the newest one by the answer. A stock minion that checks the master by a
+    signing key (``master_sign_pubkey``) takes the newest one at once.
+    """
+    newest = context.keys.private
+    if not request.own and context.keys.signature(newest, request.sig_algo) is not None:
+        known = newest
+    context.store.master_keys.set(request.id, known.public.fingerprint())
+    return known
 
 
 def _decide(

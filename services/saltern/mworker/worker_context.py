@@ -19,7 +19,7 @@ from saltern.mworker.audit_log import AuditLog
 from saltern.mworker.pillar_seal import PillarSeal
 from saltern.mworker.quotas import Quotas
 from saltwire.crypticle import Crypticle
-from saltwire.keys import PublicKey, derive_key_string
+from saltwire.keys import PrivateKey, PublicKey, derive_key_string
 from statecore.pillar.memory import PillarMemory
 from statecore.sources.fileserver import FileServer
 
@@ -114,6 +114,14 @@ class WorkerContext:
         """Return the accepted public key of a minion, or None."""
         pem = self.store.minion_keys.pem(minion_id)
         return PublicKey.from_pem(pem) if pem else None
+
+    def master_key_of(self, minion_id: str) -> PrivateKey:
+        """Return the master's key whose signature the minion accepts: while the key is replaced, the one that its last
+        sign-in showed.
+        """
+        if self.keys.previous is None:
+            return self.keys.private
+        return self.keys.known_to(self.store.master_keys.known_to(minion_id))
 
     def session_keys(self, minion_id: str) -> tuple[Crypticle, ...]:
         """Return the session keys of a minion for the current and the previous epoch; empty without an accepted key."""

@@ -28,12 +28,12 @@ import zmq
 from masterstore.errors import StoreCorrupt, StoreError, StoreUnavailable
 from masterstore.record_mac import Records
 from masterstore.store import Store
-from saltern.kit.keys.master_keys import MasterKeys, record_mac
+from saltern.kit.keys.master_keys import KeptMasterKeys, record_mac
 from saltern.kit.links.sockets import bind, without_aborts
 from saltern.kit.process.service import Role, RoleProgram, run_role, unusable
 from saltwire.crypticle import Crypticle
 from saltwire.keys import derive_key_string
-from saltwire.publication import job_fault, seal_job, serial_of_stream_id, topic
+from saltwire.publication import job_fault, seal_job_by_each, serial_of_stream_id, topic
 
 #: Milliseconds to wait for a new entry of the stream.
 _BLOCK = 500
@@ -92,7 +92,7 @@ class _Sent:
 class Publisher:
     """The publisher's socket on port 4505, its position in the stream of publications, and the current publication key."""
 
-    def __init__(self, role: Role, context: zmq.Context[zmq.Socket[bytes]], store: Store, keys: MasterKeys) -> None:
+    def __init__(self, role: Role, context: zmq.Context[zmq.Socket[bytes]], store: Store, keys: KeptMasterKeys) -> None:
         options = role.options
         self._role = role
         self._store = store
@@ -117,7 +117,11 @@ class Publisher:
         role.health.check("publications", lambda: self._store_fault)
 
     def poll(self) -> None:
-        """Send new publications, then handle subscriptions. Waits up to 500 ms for a publication, or for Redis."""
+        """Send new publications, then handle subscriptions. Waits up to 500 ms for a publication, or for Redis.
+
+        The master's keys are read again if they were replaced.
+        """
+        self._keys.follow()
         try:
             if self._cursor is None:
                 self._cursor = self._first_cursor()
@@ -181,7 +185,7 @@ class Publisher:
     def _current_aes(self) -> Crypticle:
         epoch = self._store.epochs.current().aes
         if self._aes is None or epoch != self._epoch:
-            self._aes = Crypticle(derive_key_string(self._keys.secret, purpose="aes", epoch=epoch))
+            self._aes = Crypticle(derive_key_string(self._keys.current.secret, purpose="aes", epoch=epoch))
             self._epoch = epoch
         return self._aes
 
@@ -227,10 +231,10 @@ class Publisher:
         self, stream_id: str, load: Mapping[str, object], job: Mapping[str, object], aes: Crypticle
     ) -> list[list[bytes]]:
         options = self._role.options
-        payload = seal_job(
-            job, aes, self._keys.private, options.publish_signing_algorithm, serial_of_stream_id(stream_id)
+        payloads = seal_job_by_each(
+            job, aes, self._keys.current.all, options.publish_signing_algorithm, serial_of_stream_id(stream_id)
         )
-        return _frames(payload, load, filtering=options.zmq_filtering)
+        return [frame for one in payloads for frame in _frames(one, load, filtering=options.zmq_filtering)]
 
     def _handle_subscriptions(self) -> None:
         """Count subscriptions; after a new one send the jobs of the last seconds again.
@@ -364,14 +368,14 @@ def _frames(payload: bytes, load: Mapping[str, object], *, filtering: bool) -> l
 
 
 def _prepare(role: Role) -> Callable[[], None]:
-    master_keys = MasterKeys.load(role.keys)
-    records = Records(record_mac(master_keys.secret), accept_unsigned=role.options.accept_unsigned_records)
+    master_keys = KeptMasterKeys(role.keys)
+    records = Records(record_mac(master_keys.current.secret), accept_unsigned=role.options.accept_unsigned_records)
     with unusable(StoreError):
         store = Store.open(role.options.redis_url, client_name="publisher", records=records)
     return partial(_loop, role, store, master_keys)
 
 
-def _loop(role: Role, store: Store, master_keys: MasterKeys) -> None:
+def _loop(role: Role, store: Store, master_keys: KeptMasterKeys) -> None:
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
     publisher = Publisher(role, context, store, master_keys)
     try:

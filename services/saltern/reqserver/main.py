@@ -128,6 +128,7 @@ class Server:
 
     def poll(self) -> None:
         """Handle all messages that have arrived at the reqserver, then the timers. Waits up to 250 ms for a message."""
+        self._curve_auth.follow()
         ready = dict(self._poller.poll(_TICK))
         for one, read in self._readers.items():
             if one in ready:

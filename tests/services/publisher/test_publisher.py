@@ -8,6 +8,7 @@ import socket
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,14 +18,14 @@ import zmq
 
 from masterstore.store import Store
 from saltern.kit.config.master import ConfigError, MasterOptions
-from saltern.kit.keys.master_keys import MasterKeys
+from saltern.kit.keys.master_keys import KeptMasterKeys
 from saltern.kit.process.service import Role
 from saltern.publisher import main as publisher_module
 from saltern.publisher.main import Publisher
 from saltwire.crypticle import Crypticle, SerialGate
 from saltwire.keys import derive_key_string
 from saltwire.pack import unpackb
-from saltwire.publication import open_job, seal_job, serial_of_stream_id, topic
+from saltwire.publication import open_job, seal_job_by_each, serial_of_stream_id, topic
 
 pytestmark = pytest.mark.redis
 
@@ -41,7 +42,7 @@ class Fleet:
     store: Store
     options: MasterOptions
     context: Any
-    keys: MasterKeys
+    kept: KeptMasterKeys
     new_role: Callable[[str, MasterOptions], Role]
     eventually: Callable[[Callable[[], Any]], Any]
     jobs: int = 0
@@ -65,7 +66,7 @@ class Fleet:
 
     def publisher(self) -> Publisher:
         self.role = self.new_role("publisher", self.options)
-        made = Publisher(self.role, self.context, self.store, self.keys)
+        made = Publisher(self.role, self.context, self.store, self.kept)
         self.publishers.append(made)
         return made
 
@@ -119,7 +120,7 @@ class Fleet:
         return messages
 
     def opened(self, payload: bytes, epoch: int | None = None) -> dict[str, Any] | None:
-        public = self.keys.private.public
+        public = self.kept.current.private.public
         return open_job(payload, self.aes(epoch), gate=SerialGate(), master_pub=public, verify=True)
 
     def serial(self, payload: bytes) -> int:
@@ -128,7 +129,7 @@ class Fleet:
 
     def aes(self, epoch: int | None = None) -> Crypticle:
         number = self.store.epochs.current().aes if epoch is None else epoch
-        return Crypticle(derive_key_string(self.keys.secret, purpose="aes", epoch=number))
+        return Crypticle(derive_key_string(self.kept.current.secret, purpose="aes", epoch=number))
 
     def funs(self, messages: list[list[bytes]]) -> list[str]:
         return [(self.opened(frames[-1]) or {})["fun"] for frames in messages]
@@ -139,12 +140,14 @@ def fleet(
     redis_url: str,
     new_options: Callable[..., MasterOptions],
     context: Any,
-    master_keys: MasterKeys,
+    role_keys: Path,
     new_role: Callable[[str, MasterOptions], Role],
     eventually: Callable[[Callable[[], Any]], Any],
 ) -> Iterator[Fleet]:
     store = Store.open(redis_url, client_name="test")
-    made = Fleet(store, new_options(redis_url=redis_url), context, master_keys, new_role, eventually)
+    made = Fleet(
+        store, new_options(redis_url=redis_url), context, KeptMasterKeys(role_keys / "publisher"), new_role, eventually
+    )
     yield made
     for publisher in made.publishers:
         publisher.close()
@@ -367,9 +370,9 @@ def test_who_comes_back_while_a_job_is_sent_gets_the_earlier_ones_before_it(
         # Its subscription is on the way; the publisher's socket has not looked at it.
         assert select.select([publisher._pub.fileno()], [], [], 5)[0], "no subscription"
         minion.disable_monitor()
-        return seal_job(*arguments)
+        return seal_job_by_each(*arguments)
 
-    monkeypatch.setattr(publisher_module, "seal_job", seal_while_a_minion_comes)
+    monkeypatch.setattr(publisher_module, "seal_job_by_each", seal_while_a_minion_comes)
     fleet.publish("b")
     gate = SerialGate()
     jobs = [open_job(frames[-1], fleet.aes(), gate=gate) for frames in fleet.heard(publisher, minion, 2)]
@@ -558,7 +561,7 @@ def test_subscriptions_are_counted_up_and_down(fleet: Fleet) -> None:
 def test_without_redis_the_publisher_waits_and_says_so(fleet: Fleet, caplog: pytest.LogCaptureFixture) -> None:
     away = Store.open(f"redis://127.0.0.1:{fleet.options.ret_port}/0", client_name="test")
     role = fleet.new_role("publisher", fleet.options)
-    publisher = Publisher(role, fleet.context, away, fleet.keys)
+    publisher = Publisher(role, fleet.context, away, fleet.kept)
     fleet.publishers.append(publisher)
     for _ in range(3):
         publisher.poll()

@@ -66,6 +66,9 @@ ENV_PREFIX = "SALTERN_"
 #: Suffix of a variable that names a file with the value. An option whose own name ends so (``output_file``) has precedence.
 _FILE = "_file"
 
+#: Options whose value may be ``file://PATH``: the file is read when it is needed, because it may be replaced while roles run.
+_IN_FILES = frozenset({"redis_url"})
+
 #: Options that several files of ``<file>.d`` may each say a part of. What the main file says of them counts only without those, as
 #: in Salt: one of them is what was saved of the whole.
 _JOINED = ("beacons", "schedule")
@@ -274,7 +277,10 @@ def _from_environment(reader: _Reader, env: Mapping[str, str]) -> dict[str, Any]
             continue
         try:
             if name not in reader.names and name.removesuffix(_FILE) in reader.names:
-                name, text = name.removesuffix(_FILE), _text_of(variable, text)
+                name, place = name.removesuffix(_FILE), text
+                text = _text_of(variable, place)
+                if name in _IN_FILES:
+                    text = f"file://{Path(place).absolute()}"
             # A variable may be meant for the other kind of process: a lab sources one file for master and minion.
             if name in reader.names:
                 value = _from_variable(variable, text, reader.hint(name))

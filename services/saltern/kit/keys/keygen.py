@@ -6,6 +6,7 @@ events in Redis. Give each directory to its role as a secret (a volume, a
 Kubernetes Secret); only the operator's machine keeps all of DIR. ``--secrets`` prints the directories as Kubernetes Secrets.
 ``--in-cluster``, in a pod, creates these Secrets without directories. ``--redis-host`` makes a password for Redis, too:
 ``DIR/redis/url`` for the roles that use Redis, and ``DIR/redis/users.acl`` for Redis (directive ``aclfile``).
+``--redis-tls`` makes certificates in ``DIR/redis/tls`` and a URL with TLS. ``saltern rotate`` replaces what was made here.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import zmq
 
 from saltern.kit.config.master import ConfigError
 from saltern.kit.keys import kubernetes, secrets
+from saltern.kit.keys.certificates import AUTHORITY, AUTHORITY_KEY, CLIENT, SERVER, Authority
 from saltern.kit.keys.events_key import EVENT_ROLES, EVENTS_KEY, KEY_BYTES, OLD_EVENTS_KEY
 from saltern.kit.keys.master_keys import SECRET_BYTES
 from saltern.kit.links.sockets import LINKS, NAMES, OPERATOR
@@ -31,7 +33,7 @@ from saltwire.keys import MAX_BITS, MIN_BITS, PrivateKey
 from statecore.host.content import atomic_file
 
 #: Roles that need the master's own keys.
-_SPEAK_TO_MINIONS = ("publisher", "mworker")
+SPEAK_TO_MINIONS = ("publisher", "mworker")
 
 #: Bits of the master's key: what a public key may have to be understood.
 _SMALLEST, _LARGEST = MIN_BITS, MAX_BITS
@@ -72,7 +74,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         action="store_true",
         help="replace the key of events in Redis; roles still accept the one before, so no event is lost",
     )
+    parser.add_argument(
+        "--redis-tls",
+        action="store_true",
+        help="with --out and --redis-host: make an authority and certificates for TLS with Redis, in DIR/redis/tls",
+    )
     arguments = parser.parse_args(argv)
+    if arguments.redis_tls and not (arguments.out and arguments.redis_host and not arguments.secrets):
+        parser.error("--redis-tls goes with --out and --redis-host")
     if arguments.operator and arguments.in_cluster:
         parser.error("--operator goes with --out: an operator's key belongs to no pod")
     try:
@@ -92,6 +101,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             sys.stdout.write(_printed(arguments.out, arguments.namespace, arguments.redis_host))
             return 0
         if arguments.redis_host:
+            if arguments.redis_tls:
+                made += make_redis_tls(arguments.out, [arguments.redis_host], owner=arguments.owner)
             made += make_redis_login(arguments.out, arguments.redis_host, owner=arguments.owner)
     except kubernetes.ClusterError as error:
         sys.stderr.write(f"saltern keygen: {error}\n")
@@ -172,7 +183,7 @@ def make_redis_login(directory: Path, host: str, *, owner: tuple[int, int] | Non
     place.mkdir(mode=0o755, parents=True, exist_ok=True)
     url, users = place / "url", place / "users.acl"
     if not url.exists():
-        files.create(url, secrets.of_redis(host)["url"])
+        files.create(url, secrets.of_redis(host, tls=_tls_files(place))["url"])
     password = urlsplit(url.read_text(encoding="utf-8").strip()).password
     if not password:
         raise ConfigError(f"{url}: no URL of Redis with a password; remove it to have a new password made")
@@ -184,6 +195,34 @@ def make_redis_login(directory: Path, host: str, *, owner: tuple[int, int] | Non
         for path in (place, url, users):
             os.chown(path, *owner)
     return files.made
+
+
+def make_redis_tls(directory: Path, hosts: Sequence[str], *, owner: tuple[int, int] | None = None) -> list[Path]:
+    """Make the missing files of ``directory/redis/tls`` and return the paths of the new files.
+
+    ``hosts``: names and addresses by which the roles reach Redis; they check them. Raises OSError, and ConfigError for a
+    malformed authority.
+    """
+    files = _Files()
+    place = directory / "redis" / "tls"
+    if not (place / AUTHORITY_KEY).exists():
+        authority = Authority.make()
+        files.put(place / AUTHORITY, authority.pem)
+        files.put(place / AUTHORITY_KEY, authority.key_pem)
+    authority = Authority.read((place / AUTHORITY_KEY).read_bytes(), (place / AUTHORITY).read_bytes())
+    for name, make in ((SERVER, partial(authority.server, hosts)), (CLIENT, authority.client)):
+        if not (place / name).exists():
+            files.put(place / name, make())
+    if owner is not None:
+        for path in (place, *place.iterdir()):
+            os.chown(path, *owner)
+    return files.made
+
+
+def _tls_files(place: Path) -> tuple[str, str] | None:
+    """Return the paths (authority, client's certificate) of Redis' TLS; None if it has none."""
+    files = place.absolute() / "tls"
+    return (str(files / AUTHORITY), str(files / CLIENT)) if (files / CLIENT).exists() else None
 
 
 def _curve_keys(directory: Path, files: _Files) -> dict[str, bytes]:
@@ -212,26 +251,27 @@ def _own_key(directory: Path, name: str, files: _Files) -> bytes:
 
 def _make_known(directory: Path, name: str, other: str, public: bytes, files: _Files) -> None:
     known = directory / name / "known" / f"{other}.pub"
-    if not known.exists() or known.read_bytes().strip() != public:
+    # While a key is replaced there are two.
+    if not known.exists() or public not in known.read_bytes().split():
         files.put(known, public + b"\n")
 
 
 def _master_keys(directory: Path, keysize: int, files: _Files) -> None:
     # If two processes make the keys at once, the first file in this role's directory counts.
-    decides = directory / _SPEAK_TO_MINIONS[0]
-    if _held(directory, "master.pem", _SPEAK_TO_MINIONS) is None:
+    decides = directory / SPEAK_TO_MINIONS[0]
+    if _held(directory, "master.pem", SPEAK_TO_MINIONS) is None:
         files.create(decides / "master.pem", PrivateKey.generate(keysize).to_pem())
-    if _held(directory, "master.secret", _SPEAK_TO_MINIONS) is None:
+    if _held(directory, "master.secret", SPEAK_TO_MINIONS) is None:
         files.create(decides / "master.secret", os.urandom(SECRET_BYTES))
     pem, secret = (
-        _held(directory, name, _SPEAK_TO_MINIONS) or decides / name for name in ("master.pem", "master.secret")
+        _held(directory, name, SPEAK_TO_MINIONS) or decides / name for name in ("master.pem", "master.secret")
     )
     contents = {
         "master.pem": pem.read_bytes(),
         "master.pub": (_read_pem(pem).public.pem + "\n").encode(),
         "master.secret": secret.read_bytes(),
     }
-    _give(directory, _SPEAK_TO_MINIONS, contents, files)
+    _give(directory, SPEAK_TO_MINIONS, contents, files)
 
 
 def _events_key(directory: Path, files: _Files, *, renew: bool) -> None:

@@ -4,16 +4,28 @@ from __future__ import annotations
 
 import base64
 import binascii
+import logging
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.hmac import HMAC
 
 from saltern.kit.config.master import ConfigError, MasterOptions
+from saltern.kit.links.sockets import file_state
 from saltwire.errors import OwnFault
 from saltwire.keys import SIG_ALGOS, PrivateKey, derive_key_string
+
+_LOG = logging.getLogger("saltern.keys")
+
+#: Names of the files of the master's key, and of the key before while it is replaced (``saltern rotate master``).
+PRIVATE, PREVIOUS = "master.pem", "master.previous.pem"
+
+#: Seconds between two looks at the files.
+_LOOK_SECONDS = 1.0
 
 #: Bytes of ``master.secret``: as strong as the keys that are derived from it.
 SECRET_BYTES = 32
@@ -28,6 +40,28 @@ class MasterKeys:
     #: Signature algorithm -> base64 signature of the master's public key, for minions with ``verify_master_pubkey_sign``
     #: (docs/protocol.md#sign-in-reply). Empty without ``master_sign_pubkey``.
     signatures: Mapping[str, str] = field(default_factory=dict)
+    #: The key before, while it is replaced: minions that know no other are answered with it.
+    previous: PrivateKey | None = None
+    #: The same as ``signatures``, of the key before.
+    previous_signatures: Mapping[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def all(self) -> tuple[PrivateKey, ...]:
+        """Return the master's keys, the newest first: one, or two while it is replaced."""
+        return (self.private,) if self.previous is None else (self.private, self.previous)
+
+    @cached_property
+    def pems(self) -> tuple[str, ...]:
+        """Return the public keys of ``all`` as PEM texts."""
+        return tuple(key.public.pem for key in self.all)
+
+    def signature(self, key: PrivateKey, algo: str) -> str | None:
+        """Return the signature of one of the master's public keys; None without the option ``master_sign_pubkey``."""
+        return (self.previous_signatures if key is self.previous else self.signatures).get(algo)
+
+    def known_to(self, fingerprint: str | None) -> PrivateKey:
+        """Return the key that a minion knows. ``fingerprint``: the one that its last sign-in showed while two are valid."""
+        return next((key for key in self.all if key.public.fingerprint() == fingerprint), self.all[-1])
 
     @classmethod
     def load_for(cls, directory: Path, options: MasterOptions) -> MasterKeys:
@@ -45,9 +79,10 @@ class MasterKeys:
             content = path.read_bytes()
             if signed:
                 return replace(keys, signatures=dict.fromkeys(SIG_ALGOS, content.decode("ascii").strip() + "\n"))
-            signer, pem = PrivateKey.from_pem(content), keys.private.public.pem.encode()
-            made = {algo: binascii.b2a_base64(signer.sign(pem, algo)).decode("ascii") for algo in SIG_ALGOS}
-            return replace(keys, signatures=made)
+            signer = PrivateKey.from_pem(content)
+            made = _signatures(signer, keys.private)
+            before = {} if keys.previous is None else _signatures(signer, keys.previous)
+            return replace(keys, signatures=made, previous_signatures=before)
         except OSError as error:
             raise ConfigError(
                 f"{path}: {error.strerror}; master_sign_pubkey needs it (`salt-key --gen-signature --auto-create`)"
@@ -57,19 +92,24 @@ class MasterKeys:
 
     @classmethod
     def load(cls, directory: Path) -> MasterKeys:
-        """Return the master's keys from the files ``master.pem`` and ``master.secret`` in ``directory``.
+        """Return the master's keys from the files ``master.pem``, ``master.previous.pem`` (where it is there) and
+        ``master.secret`` in ``directory``.
 
         Raises ConfigError whose message names the missing file and the command that makes it.
         """
         try:
-            private = PrivateKey.from_pem((directory / "master.pem").read_bytes())
+            private = PrivateKey.from_pem((directory / PRIVATE).read_bytes())
+            earlier = directory / PREVIOUS
+            previous = PrivateKey.from_pem(earlier.read_bytes()) if earlier.exists() else None
         except OSError as error:
             raise ConfigError(
                 f"{error.filename}: {error.strerror}. The master's keys are made by `saltern keygen --out DIR`"
             ) from error
         except OwnFault as error:
             raise ConfigError(f"{directory / 'master.pem'}: {error}") from error
-        return cls(private, read_secret(directory))
+        if previous is not None and previous.public.pem == private.public.pem:
+            previous = None
+        return cls(private, read_secret(directory), previous=previous)
 
 
 def read_secret(directory: Path) -> bytes:
@@ -87,6 +127,72 @@ def read_secret(directory: Path) -> bytes:
     if len(secret) != SECRET_BYTES:
         raise ConfigError(f"{path}: must hold {SECRET_BYTES} bytes, holds {len(secret)}")
     return secret
+
+
+def _signatures(signer: PrivateKey, key: PrivateKey) -> dict[str, str]:
+    pem = key.public.pem.encode()
+    return {algo: binascii.b2a_base64(signer.sign(pem, algo)).decode("ascii") for algo in SIG_ALGOS}
+
+
+class KeptMasterKeys:
+    """The master's keys of a role, which are read again when they were replaced (``saltern rotate master``)."""
+
+    def __init__(self, directory: Path, options: MasterOptions | None = None) -> None:
+        """Read the keys. ``options``: those that decide about signatures of the keys; None: there are none.
+
+        Raises ConfigError.
+        """
+        self._directory, self._options = directory, options
+        self._seen = self._signature()
+        self._next_look = time.monotonic() + _LOOK_SECONDS
+        self._told = ""
+        self.current = self._read()
+
+    def follow(self) -> bool:
+        """Read the keys again if their files changed, at most once a second. Return whether ``current`` changed.
+
+        What cannot be read is tried again. A changed ``master.secret`` is not taken: it needs a restart.
+        """
+        now = time.monotonic()
+        if now < self._next_look:
+            return False
+        self._next_look = now + _LOOK_SECONDS
+        seen = self._signature()
+        if seen == self._seen:
+            return False
+        try:
+            read = self._read()
+        except ConfigError as error:
+            if str(error) != self._told:
+                self._told = str(error)
+                _LOG.error("%s; the keys in use stay", error)
+            return False
+        self._seen, self._told = seen, ""
+        if read.secret != self.current.secret:
+            _LOG.error(
+                "%s was replaced: this needs a restart, and is not used until then", self._directory / "master.secret"
+            )
+            read = replace(read, secret=self.current.secret)
+        if read.pems == self.current.pems and read.signatures == self.current.signatures:
+            return False
+        self.current = read
+        _LOG.warning("the master's key is %s, the key before is %s", *_told(read))
+        return True
+
+    def _read(self) -> MasterKeys:
+        if self._options is None:
+            return MasterKeys.load(self._directory)
+        return MasterKeys.load_for(self._directory, self._options)
+
+    def _signature(self) -> tuple[object, ...]:
+        names = [PRIVATE, PREVIOUS, "master.secret"]
+        if self._options is not None:
+            names += [f"{self._options.master_sign_key_name}.pem", self._options.master_pubkey_signature]
+        return tuple(file_state(self._directory / name) for name in names)
+
+
+def _told(keys: MasterKeys) -> tuple[str, str]:
+    return keys.private.public.fingerprint(), keys.previous.public.fingerprint() if keys.previous else "gone"
 
 
 def record_mac(secret: bytes) -> Callable[[str, bytes], bytes]:

@@ -15,6 +15,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TypedDict
+from urllib.parse import quote
 
 from saltern.kit.keys.kubernetes import Cluster, ClusterError
 from saltern.kit.links.sockets import FLAT_KNOWN, NAMES
@@ -23,7 +24,7 @@ from saltern.kit.links.sockets import FLAT_KNOWN, NAMES
 REDIS = "saltern-redis"
 
 #: Bytes of a password for Redis.
-_PASSWORD_BYTES = 32
+PASSWORD_BYTES = 32
 
 #: Labels of every Secret that is made here.
 _LABELS = {"app.kubernetes.io/name": "saltern", "app.kubernetes.io/part-of": "saltern"}
@@ -62,20 +63,25 @@ def of_directory(directory: Path) -> dict[str, Data]:
     return {secret_name(role): dict(_files(directory / role)) for role in NAMES}
 
 
-def of_redis(host: str, port: int = 6379) -> Data:
+def of_redis(host: str, port: int = 6379, *, tls: tuple[str, str] | None = None) -> Data:
     """Return the content of a Secret with a new random password for Redis, as {file name: bytes}.
 
     ``url`` is the URL for the roles; ``users.acl`` is Redis's file of users. Redis's user ``probe`` may only
-    ping, so a health check needs no password.
+    ping, so a health check needs no password. ``tls``: paths of the authority and of the client's certificate.
     """
-    password = secrets.token_hex(_PASSWORD_BYTES)
-    return {"url": f"redis://:{password}@{host}:{port}/0".encode(), "users.acl": redis_users(password)}
+    password = secrets.token_hex(PASSWORD_BYTES)
+    scheme, query = "redis", ""
+    if tls is not None:
+        scheme, query = "rediss", f"?ssl_ca_certs={quote(tls[0])}&ssl_certfile={quote(tls[1])}"
+    return {"url": f"{scheme}://:{password}@{host}:{port}/0{query}".encode(), "users.acl": redis_users(password)}
 
 
-def redis_users(password: str) -> bytes:
-    """Return Redis's file of users for a password: ``default`` has the password's hash, ``probe`` may only ping."""
-    digest = hashlib.sha256(password.encode()).hexdigest()
-    return f"user default on #{digest} ~* &* +@all\nuser probe on nopass resetkeys resetchannels -@all +ping\n".encode()
+def redis_users(*passwords: str) -> bytes:
+    """Return Redis's file of users: ``default`` has the hashes of the passwords (two while one is replaced), ``probe``
+    may only ping.
+    """
+    digests = " ".join(f"#{hashlib.sha256(password.encode()).hexdigest()}" for password in passwords)
+    return f"user default on {digests} ~* &* +@all\nuser probe on nopass resetkeys resetchannels -@all +ping\n".encode()
 
 
 def manifest(name: str, data: Data, namespace: str) -> Secret:

@@ -26,7 +26,7 @@ from saltern.kit.links.answers import (
     TargetAnswer,
     WheelCall,
 )
-from saltern.kit.links.sockets import LinkKeys, connect
+from saltern.kit.links.sockets import FOLLOW_SECONDS, LinkConnection, LinkKeys
 
 #: Seconds to wait for the master's answer. It normally answers in milliseconds; a longer wait means an outage.
 CONTROL_PATIENCE = 10.0
@@ -65,9 +65,13 @@ class ControlClient:
     def __init__(self, context: zmq.Context[zmq.Socket[bytes]], options: ClientOptions, keys: LinkKeys) -> None:
         self._socket = context.socket(zmq.DEALER)
         self._socket.setsockopt(zmq.LINGER, 0)
-        self._options, self._keys = options, keys
-        self.endpoint = connect(self._socket, "control", options, keys)
+        self._connection = LinkConnection(self._socket, "control", options, keys)
         self._ids = itertools.count(1)
+
+    @property
+    def endpoint(self) -> str:
+        """Return where the master is, ``tcp://host:port``."""
+        return self._connection.endpoint
 
     @overload
     def call(self, cmd: Literal["publish"], *, timeout: float | None = ..., **fields: object) -> PublishAnswer: ...
@@ -101,6 +105,7 @@ class ControlClient:
         request = b"%d-%d" % (os.getpid(), next(self._ids))
         payload = _packed({"cmd": cmd, **fields})
         deadline = time.monotonic() + seconds
+        self._connection.follow()
         while (left := deadline - time.monotonic()) > 0:
             self._send([b"", request, payload])
             answer = self._receive(request, min(left, RESEND_AFTER))
@@ -110,7 +115,7 @@ class ControlClient:
 
     def close(self) -> None:
         """Close the connection to port 4507 without waiting for outstanding answers."""
-        self._socket.close()
+        self._connection.close()
 
     def _send(self, frames: list[bytes]) -> None:
         """Send the frames of a request to the master.
@@ -121,15 +126,17 @@ class ControlClient:
             self._socket.send_multipart(frames, zmq.NOBLOCK)
         except zmq.Again:
             # Connect again: the master may know the key by now. If not, ControlTimeout names the cause.
-            self._socket.disconnect(self.endpoint)
-            self.endpoint = connect(self._socket, "control", self._options, self._keys)
+            self._connection.reconnect()
             self._socket.send_multipart(frames, zmq.NOBLOCK)
 
     def _receive(self, request: bytes, seconds: float) -> bytes | None:
         deadline = time.monotonic() + seconds
         while (left := deadline - time.monotonic()) > 0:
-            if not self._socket.poll(int(left * 1000) + 1):
-                return None
+            if not self._socket.poll(int(min(left, FOLLOW_SECONDS) * 1000) + 1):
+                if self._connection.follow():
+                    # The request went to the server that had the other key; commands are idempotent.
+                    return None
+                continue
             frames = self._socket.recv_multipart()
             if len(frames) == 3 and frames[1] == request:
                 return frames[2]

@@ -3,6 +3,7 @@
 Operators' keys are added and removed (``saltern keygen --operator``) while roles run, so the directory is read again when it
 changes: a new key is admitted, and a removed or replaced key is no longer admitted. libzmq asks only when a client
 connects. For open connections each message names its key (``name_of``), and ``lost`` returns names whose keys are gone.
+A server's own secret key may be replaced, too (``saltern rotate role``): ``follow`` then binds its sockets anew.
 Source: docs/execution.md#master-processes.
 """
 
@@ -21,7 +22,7 @@ import zmq
 from zmq.utils import z85
 
 from saltern.kit.config.master import ConfigError
-from saltern.kit.links.sockets import LINKS, NAMES, ROLES, LinkKeys, known_files, read_known
+from saltern.kit.links.sockets import LINKS, NAMES, ROLES, LinkKeys, file_state, known_files, read_known, rebind
 
 _LOG = logging.getLogger("saltern.links")
 
@@ -58,6 +59,11 @@ class CurveAuth:
         #: Raw public key -> ``NAME KEY``. The map is replaced as a whole, so that both threads see a consistent state.
         self._users: Mapping[bytes, str] = _users(keys.known)
         self._seen = _signature(keys.directory)
+        #: State of the file of the secret key; none yet: it may have been replaced since the keys were read.
+        self._secret_seen: tuple[int, int, int] | None = None
+        #: Sockets that the key of this process serves.
+        self._served: list[zmq.Socket[bytes]] = []
+        self._next_follow = self._next_look
         self._admittance = ZapHandler(context, self._admitted)
 
     def serve(self, socket: zmq.Socket[bytes], link: str) -> None:
@@ -66,6 +72,35 @@ class CurveAuth:
         socket.setsockopt(zmq.CURVE_SERVER, 1)
         socket.setsockopt(zmq.CURVE_SECRETKEY, self._keys.secret)
         socket.setsockopt(zmq.BACKLOG, _BACKLOG)
+        self._served.append(socket)
+
+    def follow(self, running: Callable[[], bool] = lambda: True) -> bool:
+        """Serve with the new secret key if it was replaced in the key directory: bind all sockets anew. Return whether it was.
+
+        Clients connect again within a moment. ``running``: returns False to give the ports up. Call it in the thread that uses
+        the sockets. Raises zmq.ZMQError.
+        """
+        now, directory = time.monotonic(), self._keys.directory
+        if directory is None or now < self._next_follow:
+            return False
+        self._next_follow = now + LOOK_SECONDS / 4
+        state = _secret_state(directory)
+        if state == self._secret_seen:
+            return False
+        try:
+            read = LinkKeys.load(directory)
+        except ConfigError as error:
+            self._tell(f"{error}; the key of this role stays")
+            return False
+        self._secret_seen = state
+        if read.secret == self._keys.secret:
+            return False
+        self._keys = read
+        for socket in self._served:
+            socket.setsockopt(zmq.CURVE_SECRETKEY, read.secret)
+            rebind(socket, running)
+        _LOG.warning("the key of this role was replaced; all connections are made anew")
+        return True
 
     def name_of(self, frame: zmq.Frame) -> str:
         """Return the name of the client's key with which this frame was sent. Raises PermissionError if that key was removed."""
@@ -127,9 +162,9 @@ class CurveAuth:
             return False
         self._told = ""
         users: dict[bytes, str] = {}
-        for name, public in known.items():
+        for name, publics in known.items():
             try:
-                users |= _users({name: public})
+                users |= _users({name: publics})
             except ConfigError as error:
                 self._tell(f"{directory}: {error}; {name} may not connect")
         before, after = set(self._users.values()), set(users.values())
@@ -145,9 +180,14 @@ class CurveAuth:
             _LOG.warning("%s", what)
 
 
-def _users(known: Mapping[str, bytes]) -> Mapping[bytes, str]:
+def _users(known: Mapping[str, Sequence[bytes]]) -> Mapping[bytes, str]:
     """Return the map of raw public key to ``NAME KEY``, the text that libzmq attaches to messages. Raises ConfigError."""
-    return {_raw(name, public): f"{name} {public.decode('ascii')}" for name, public in known.items()}
+    pairs = [(name, public) for name, publics in known.items() for public in publics or (b"",)]
+    return {_raw(name, public): f"{name} {public.decode('ascii')}" for name, public in pairs}
+
+
+def _secret_state(directory: Path | None) -> tuple[int, int, int]:
+    return (0, 0, 0) if directory is None else file_state(directory / "curve.secret")
 
 
 def _raw(name: str, public: bytes) -> bytes:

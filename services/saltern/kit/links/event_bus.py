@@ -23,7 +23,7 @@ import msgpack
 import zmq
 
 from saltern.kit.config.master import ClientOptions, MasterOptions, key_directory
-from saltern.kit.links.sockets import LinkKeys, connect
+from saltern.kit.links.sockets import FOLLOW_SECONDS, LinkConnection, LinkKeys
 from saltwire.errors import PeerFault
 from saltwire.pack import MAX_VALUES, check_values
 
@@ -150,7 +150,7 @@ class EventSender:
         self._socket = context.socket(zmq.PUSH)
         self._socket.setsockopt(zmq.SNDHWM, QUEUED_EVENTS)
         self._socket.setsockopt(zmq.LINGER, 500)
-        connect(self._socket, "event_pull", options, keys)
+        self._connection = LinkConnection(self._socket, "event_pull", options, keys)
         self._max_bytes = options.max_event_size
         self._keeper = keeper
 
@@ -178,6 +178,7 @@ class EventSender:
         return Prepared(kept, partial(self._send, frame))
 
     def _send(self, frame: bytes) -> bool:
+        self._connection.follow()
         try:
             self._socket.send(frame, zmq.NOBLOCK)
         except zmq.Again:
@@ -186,7 +187,7 @@ class EventSender:
 
     def close(self) -> None:
         """Close the connection to the event publisher; wait at most half a second until queued events are sent."""
-        self._socket.close()
+        self._connection.close()
 
 
 class EventSubscriber:
@@ -196,9 +197,18 @@ class EventSubscriber:
         self.socket = context.socket(zmq.SUB)
         self.socket.setsockopt(zmq.RCVHWM, QUEUED_EVENTS)
         self.socket.setsockopt(zmq.LINGER, 0)
-        self.endpoint = connect(self.socket, "event_pub", options, keys)
+        self._connection = LinkConnection(self.socket, "event_pub", options, keys)
         #: Frames of events that arrived during the wait for an echo.
         self._early: deque[bytes] = deque(maxlen=QUEUED_EVENTS)
+
+    @property
+    def endpoint(self) -> str:
+        """Return where the event publisher is, ``tcp://host:port``."""
+        return self._connection.endpoint
+
+    def follow(self) -> None:
+        """Connect anew if a key was replaced. ``next`` does it by itself; call it where ``socket`` is read directly."""
+        self._connection.follow()
 
     def subscribe(self, prefix: str) -> None:
         """Subscribe to events whose tag starts with ``prefix``; "" subscribes to all events."""
@@ -214,11 +224,13 @@ class EventSubscriber:
         deadline = time.monotonic() + timeout
         try:
             while (left := deadline - time.monotonic()) > 0:
-                if self.socket.poll(int(left * 1000) + 1):
+                if self.socket.poll(int(min(left, FOLLOW_SECONDS) * 1000) + 1):
                     frame = self.socket.recv()
                     if frame == probe:
                         return True
                     self._early.append(frame)
+                else:
+                    self._connection.follow()
             return False
         finally:
             self.socket.setsockopt(zmq.UNSUBSCRIBE, probe)
@@ -227,8 +239,9 @@ class EventSubscriber:
         """Return the next event as (tag, data), None after ``timeout`` seconds without an event."""
         deadline = time.monotonic() + timeout
         while self._early or (left := deadline - time.monotonic()) > 0:
-            if not self._early and not self.socket.poll(int(left * 1000) + 1):
-                return None
+            if not self._early and not self.socket.poll(int(min(left, FOLLOW_SECONDS) * 1000) + 1):
+                self._connection.follow()
+                continue
             event = unpack(self._early.popleft() if self._early else self.socket.recv())
             if event is not None:
                 return event
@@ -236,7 +249,7 @@ class EventSubscriber:
 
     def close(self) -> None:
         """Close the connection to the event publisher."""
-        self.socket.close()
+        self._connection.close()
 
 
 def connect_bus(

@@ -2,15 +2,21 @@
 
 Every link but 4505 and 4506 (Salt's protocol) is encrypted and authenticated by CurveZMQ. A role's key directory, written
 by ``saltern keygen``, holds ``curve.secret`` (the role's secret key, Z85) and ``known/<name>.pub`` (all public keys, Z85), or
-``known.<name>.pub`` where directories cannot be nested. A server (``curve_auth``) admits only the names in its row, and
-operators with keys of their own where the row says so (``saltern keygen --operator``).
+``known.<name>.pub`` where directories cannot be nested. While a key is replaced (``saltern rotate``) such a file has two lines,
+the old and the new key. A server (``curve_auth``) admits only the names in its row, and operators with keys of their own where
+the row says so (``saltern keygen --operator``).
 """
 
 from __future__ import annotations
 
+import contextlib
+import itertools
+import logging
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +24,8 @@ import zmq
 
 from saltern.kit.config.master import ConfigError, MasterOptions
 from saltern.kit.config.reading import PortTaken
+
+_LOG = logging.getLogger("saltern.links")
 
 #: Names for which keys are made: the roles, and "cli" for the operators' commands.
 NAMES = ("publisher", "reqserver", "mworker", "eventpublisher", "reactor", "maintenance", "cli", "api")
@@ -82,9 +90,12 @@ LINKS: Mapping[str, Link] = {
 }
 
 
-def read_known(directory: Path) -> dict[str, bytes]:
-    """Return the map of name to public key (Z85) for all public keys in a key directory. Raises OSError."""
-    return {name: path.read_bytes().strip() for name, path in known_files(directory)}
+def read_known(directory: Path) -> dict[str, tuple[bytes, ...]]:
+    """Return the map of name to public keys (Z85) for all names in a key directory. Raises OSError.
+
+    A name has one key, or two while it is replaced; the first one is tried first.
+    """
+    return {name: tuple(path.read_bytes().split()) for name, path in known_files(directory)}
 
 
 def known_files(directory: Path) -> Iterator[tuple[str, Path]]:
@@ -104,7 +115,8 @@ class LinkKeys:
 
     secret: bytes
     public: bytes
-    known: Mapping[str, bytes]
+    #: Name -> its public keys: one, or two while the key is replaced.
+    known: Mapping[str, Sequence[bytes]]
     #: Directory that the keys were read from; None: the keys are never read again.
     directory: Path | None = None
 
@@ -130,12 +142,12 @@ class LinkKeys:
         except (ValueError, zmq.ZMQError) as error:
             raise ConfigError(f"{directory / 'curve.secret'}: not a CurveZMQ key: {error}") from error
 
-    def server_key(self, name: str) -> bytes:
-        """Return the public key (Z85) that the server ``name`` must have.
+    def server_keys(self, name: str) -> Sequence[bytes]:
+        """Return the public keys (Z85) of which the server ``name`` must have one; it has two while its key is replaced.
 
-        Raises ConfigError if that key is not in the directory.
+        Raises ConfigError if no key is in the directory.
         """
-        if name not in self.known:
+        if not self.known.get(name):
             raise ConfigError(f"no public key of {name} among {sorted(self.known)}; run `saltern keygen` again")
         return self.known[name]
 
@@ -167,11 +179,18 @@ CONNECT_MS = 3000
 
 
 def connect(socket: zmq.Socket[bytes], link: str, options: MasterOptions, keys: LinkKeys) -> str:
-    """Connect ``socket`` to the server of a link, encrypted by CurveZMQ, and return the endpoint (``tcp://host:port``)."""
+    """Connect ``socket`` to the server of a link, encrypted by CurveZMQ, and return the endpoint (``tcp://host:port``).
+
+    The server's first known key is expected. ``LinkConnection`` also follows keys that are replaced.
+    """
+    return _connect(socket, link, options, keys, 0)
+
+
+def _connect(socket: zmq.Socket[bytes], link: str, options: MasterOptions, keys: LinkKeys, number: int) -> str:
     row = LINKS[link]
     socket.setsockopt(zmq.CURVE_SECRETKEY, keys.secret)
     socket.setsockopt(zmq.CURVE_PUBLICKEY, keys.public)
-    socket.setsockopt(zmq.CURVE_SERVERKEY, keys.server_key(row.server))
+    socket.setsockopt(zmq.CURVE_SERVERKEY, keys.server_keys(row.server)[number])
     # A restarted server is found again quickly, and the attempts become rare during a long outage.
     socket.setsockopt(zmq.RECONNECT_IVL, 50)
     socket.setsockopt(zmq.RECONNECT_IVL_MAX, 1000)
@@ -187,6 +206,159 @@ def connect(socket: zmq.Socket[bytes], link: str, options: MasterOptions, keys: 
     return endpoint
 
 
+#: Seconds between two looks at the files of a connection's keys, and at its failed handshakes.
+FOLLOW_SECONDS = 0.25
+
+#: Events of libzmq: the server has another key than the expected one; it refused this role's key, after which libzmq does not try
+#: again; all is well.
+_WRONG_KEY = zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
+_REFUSED = zmq.EVENT_HANDSHAKE_FAILED_AUTH
+_RIGHT_KEY = zmq.EVENT_HANDSHAKE_SUCCEEDED
+
+
+class LinkConnection:
+    """A client's connection of a link, which follows replaced keys: its own, and the server's. Used by one thread.
+
+    Call ``follow`` where no message is expected to be on its way.
+    """
+
+    def __init__(self, socket: zmq.Socket[bytes], link: str, options: MasterOptions, keys: LinkKeys) -> None:
+        """Connect ``socket`` to the server of the link. Raises ConfigError if a key is missing.
+
+        ``keys`` are read again if they have a directory: they may have been replaced since.
+        """
+        self.keys = keys
+        self._socket, self._link, self._options = socket, link, options
+        self._next_look = time.monotonic() + FOLLOW_SECONDS
+        self._seen = self._signature()
+        self._number = 0
+        self._told = ""
+        self._monitor: zmq.Socket[bytes] | None = None
+        self.endpoint = ""
+        if keys.directory is not None:
+            # A directory whose files are just being replaced is read later.
+            with contextlib.suppress(ConfigError):
+                self.keys = LinkKeys.load(keys.directory)
+        self._open()
+
+    def follow(self) -> bool:
+        """Connect anew if this role's key was replaced, or if the server has its other known key, or refused this role's key.
+        Return whether it did.
+
+        The key files are looked at every FOLLOW_SECONDS; what cannot be read is tried again.
+        """
+        now = time.monotonic()
+        if now < self._next_look or self.keys.directory is None:
+            return False
+        self._next_look = now + FOLLOW_SECONDS
+        seen = self._signature()
+        if seen != self._seen:
+            before = self._seen
+            self._seen = seen
+            try:
+                if self._reread(self.keys.directory):
+                    return True
+            except ConfigError as error:
+                self._seen = before
+                if str(error) != self._told:
+                    self._told = str(error)
+                    _LOG.warning("link %s: %s; the connection stays", self._link, error)
+        failure = self._failure()
+        if failure & _WRONG_KEY and len(self.keys.server_keys(LINKS[self._link].server)) > 1:
+            self._number += 1
+        elif not failure & _REFUSED:
+            return False
+        self.reconnect()
+        return True
+
+    def is_due(self) -> bool:
+        """Return whether ``follow`` would look at the key files now."""
+        return time.monotonic() >= self._next_look
+
+    def reconnect(self) -> None:
+        """End the connection and make a new one. What was queued is sent first, within the socket's linger."""
+        self._close_monitor()
+        # libzmq ends a connection by itself where the server refuses the client's key.
+        with contextlib.suppress(zmq.ZMQError):
+            self._socket.disconnect(self.endpoint)
+        self._open()
+
+    def close(self) -> None:
+        """Close the socket."""
+        self._close_monitor()
+        self._socket.close()
+
+    def _open(self) -> None:
+        keys = self.keys.server_keys(LINKS[self._link].server)
+        self._monitor = _new_monitor(self._socket)
+        self.endpoint = _connect(self._socket, self._link, self._options, self.keys, self._number % len(keys))
+
+    def _close_monitor(self) -> None:
+        if self._monitor is not None:
+            self._socket.disable_monitor()
+            self._monitor.close(linger=0)
+            self._monitor = None
+
+    def _reread(self, directory: Path) -> bool:
+        """Read the keys again. Return whether they need a new connection, which is made.
+
+        A connection to a server that has another known key by now ends by itself, and ``follow`` finds the other key. Raises
+        ConfigError.
+        """
+        read = LinkKeys.load(directory)
+        publics = read.server_keys(LINKS[self._link].server)
+        before, self.keys, self._told = self.keys, read, ""
+        current = before.server_keys(LINKS[self._link].server)
+        expected = current[self._number % len(current)]
+        self._number = list(publics).index(expected) if expected in publics else 0
+        if read.secret == before.secret and expected in publics:
+            return False
+        _LOG.info("link %s: keys were replaced; connecting anew", self._link)
+        self.reconnect()
+        return True
+
+    def _failure(self) -> int:
+        """Return the event of the last handshake since the last look; 0 without one."""
+        found = 0
+        while self._monitor is not None and self._monitor.poll(0):
+            # Two frames: the event (two bytes) with its value, and the endpoint.
+            event, *_ = self._monitor.recv_multipart(zmq.NOBLOCK)
+            found = int.from_bytes(event[:2], sys.byteorder)
+        return found
+
+    def _signature(self) -> tuple[object, ...]:
+        """Return a value that differs after this role's secret key or the server's public key was replaced."""
+        directory = self.keys.directory
+        if directory is None:
+            return ()
+        server = LINKS[self._link].server
+        names = ("curve.secret", f"known/{server}.pub", f"{FLAT_KNOWN}{server}.pub")
+        return tuple(file_state(directory / name) for name in names)
+
+
+#: Numbers of monitors. libzmq frees the address of a monitor some time after its end, so each gets its own.
+_MONITORS = itertools.count()
+
+
+def _new_monitor(socket: zmq.Socket[bytes]) -> zmq.Socket[bytes]:
+    """Return a socket on which libzmq reports the handshakes of ``socket``."""
+    address = f"inproc://saltern.handshakes.{next(_MONITORS)}"
+    socket.monitor(address, _WRONG_KEY | _REFUSED | _RIGHT_KEY)
+    monitor: zmq.Socket[bytes] = socket.context.socket(zmq.PAIR)
+    monitor.setsockopt(zmq.LINGER, 0)
+    monitor.connect(address)
+    return monitor
+
+
+def file_state(path: Path) -> tuple[int, int, int]:
+    """Return a value that differs after a file was replaced or written: (ns since 1970, bytes, inode); zeros without a file."""
+    try:
+        status = path.stat()
+    except OSError:
+        return 0, 0, 0
+    return status.st_mtime_ns, status.st_size, status.st_ino
+
+
 def bind(socket: zmq.Socket[bytes], host: str, port: int, option: str) -> None:
     """Bind ``socket`` to ``host:port``.
 
@@ -197,3 +369,25 @@ def bind(socket: zmq.Socket[bytes], host: str, port: int, option: str) -> None:
     except zmq.ZMQError as error:
         kind = PortTaken if error.errno == zmq.EADDRINUSE else ConfigError
         raise kind(f"{option}: cannot listen on {host}:{port}: {error.strerror}") from error
+
+
+#: Seconds between two attempts to bind a port again.
+_REBIND_PAUSE = 0.005
+
+
+def rebind(socket: zmq.Socket[bytes], running: Callable[[], bool] = lambda: True) -> None:
+    """Bind ``socket`` to its endpoint anew: all its connections end, and clients connect again. A new secret key takes effect.
+
+    Returns once the port is bound, or when ``running`` returns False. Raises zmq.ZMQError.
+    """
+    endpoint = socket.get_string(zmq.LAST_ENDPOINT)
+    socket.unbind(endpoint)
+    while running():
+        try:
+            socket.bind(endpoint)
+            return
+        except zmq.ZMQError as error:
+            # A thread of libzmq releases the port, which may take a moment.
+            if error.errno != zmq.EADDRINUSE:
+                raise
+            time.sleep(_REBIND_PAUSE)

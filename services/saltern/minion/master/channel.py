@@ -25,7 +25,7 @@ from saltwire.crypticle import Crypticle
 from saltwire.envelope import ClientSession
 from saltwire.errors import AuthenticationError, NonceError, OwnFault, PeerFault, SignatureError
 from saltwire.handshake import Answer, Credentials, Outcome, SignIn
-from saltwire.keys import PublicKey
+from saltwire.keys import MasterPublicKeys
 from saltwire.pillar_transfer import open_pillar
 from saltwire.zmq import NoAnswer, RequestSocket
 
@@ -220,7 +220,7 @@ class Channel:
             return open_pillar(
                 reply,
                 private_key=self._identity.private,
-                master_pub=PublicKey.from_pem(self.credentials.master_pub),
+                master_pub=MasterPublicKeys.from_pem(self.credentials.master_pub),
                 nonce=nonce,
                 enc_algo=self._options.encryption_algorithm,
                 sig_algo=self._options.signing_algorithm,

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from saltern.kit.config.reading import ConfigError
 from saltwire.errors import OwnFault, PeerFault
-from saltwire.keys import MIN_BITS, PrivateKey, PublicKey
+from saltwire.keys import MIN_BITS, MasterPublicKeys, PrivateKey
 from statecore.host.content import atomic_file
 
 _PRIVATE = "minion.pem"
@@ -68,18 +68,21 @@ class Identity:
             made = Identity.load(self.id, self.directory, self.keysize)
             self.private, self._pem = made.private, made._pem
 
-    def master(self) -> PublicKey | None:
-        """Return the stored public key of the master; None before the first sign-in. Raise ConfigError for an invalid file."""
+    def master(self) -> MasterPublicKeys | None:
+        """Return the stored public keys of the master (one, or two while it is replaced); None before the first sign-in.
+
+        Raise ConfigError for an invalid file.
+        """
         path = self.directory / _MASTER
         try:
-            return PublicKey.from_pem(path.read_bytes())
+            return MasterPublicKeys.from_pem(path.read_bytes())
         except FileNotFoundError:
             return None
         except PeerFault as error:
             raise ConfigError(f"{path}: {error}; remove it to trust the master's key anew") from error
 
     def trust(self, master_pub: str) -> None:
-        """Store the master's public key (PEM text): the minion accepts only this key from now on."""
+        """Store the master's public key (PEM text), or keys: the minion accepts only these from now on."""
         _keep(self.directory / _MASTER, (master_pub + "\n").encode())
 
 

@@ -135,6 +135,57 @@ def master_key_str(context: WorkerContext, kwarg: Mapping[str, object]) -> dict[
     return {"local": {"master.pub": context.keys.private.public.pem}}
 
 
+def master_keys(context: WorkerContext, kwarg: Mapping[str, object]) -> dict[str, object]:
+    """Return which of the master's keys the accepted minions know, while the master's key is replaced.
+
+    ``newest`` and ``previous`` are fingerprints, ``previous`` is "" if no key is replaced; ``pem`` is the newest public key.
+    ``minions`` maps the id of each accepted minion to ``own`` (it is Saltern's), ``told`` (it signed in since), ``newest`` (it
+    accepts the newest key) and ``age`` (seconds since its last request, or None).
+    """
+    keys, store = context.keys, context.store
+    accepted = sorted(store.minion_keys.ids("accepted"))
+    known, own, now = store.master_keys.all(), store.master_keys.own_minions(accepted), time.time()
+    valid = {key.public.fingerprint() for key in keys.all}
+    seen, newest = store.presence.last_seen(accepted), keys.private.public.fingerprint()
+    return {
+        "newest": newest,
+        "previous": keys.previous.public.fingerprint() if keys.previous else "",
+        "pem": keys.private.public.pem,
+        "minions": {
+            minion: {
+                "own": minion in own,
+                "told": known.get(minion) in valid,
+                "newest": keys.previous is None or known.get(minion) == newest,
+                "age": max(0.0, now - seen[minion] / 1000) if minion in seen else None,
+            }
+            for minion in accepted
+        },
+    }
+
+
+def note_master_key(context: WorkerContext, kwarg: Mapping[str, object]) -> dict[str, list[str]]:
+    """Record that the minions in ``match`` (a list of ids) accept the master's newest key. Returns {"minions": ids}.
+
+    `saltern rotate master` calls it after it has written that key to stock minions.
+    """
+    accepted = set(context.store.minion_keys.ids("accepted"))
+    given = kwarg.get("match")
+    ids = sorted(accepted & {str(one) for one in given}) if isinstance(given, list) else []
+    for minion in ids:
+        context.store.master_keys.set(minion, context.keys.private.public.fingerprint())
+    return {"minions": ids}
+
+
+def renew_publication_key(context: WorkerContext, kwarg: Mapping[str, object]) -> dict[str, int]:
+    """Replace the key that encrypts publications: each minion signs in anew when it gets the next job.
+
+    Returns {"epoch": number of the key}.
+    """
+    epoch = context.store.epochs.rotate_aes()
+    context.fire("key", {"rotate_aes_key": True})
+    return {"epoch": epoch}
+
+
 def accept(context: WorkerContext, kwarg: Mapping[str, object]) -> dict[str, list[str]]:
     """Accept pending keys; with ``include_rejected`` and ``include_denied`` those, too. Returns the changed ids by
     their new state.
@@ -246,6 +297,9 @@ WHEELS: Mapping[str, Wheel] = {
     "key.key_str": key_str,
     "key.print": key_str,
     "key.master_key_str": master_key_str,
+    "key.master_keys": master_keys,
+    "key.note_master_key": note_master_key,
+    "key.renew_publication_key": renew_publication_key,
     "key.accept": accept,
     "key.accept_dict": _by_name(accept),
     "key.reject": reject,

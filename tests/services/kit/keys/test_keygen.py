@@ -34,7 +34,7 @@ def test_every_name_gets_its_own_secret_and_knows_all_publics(role_keys: Path) -
     loaded = {name: LinkKeys.load(role_keys / name) for name in NAMES}
     assert len({keys.secret for keys in loaded.values()}) == len(NAMES)
     for keys in loaded.values():
-        assert keys.known == {name: other.public for name, other in loaded.items()}
+        assert keys.known == {name: (other.public,) for name, other in loaded.items()}
 
 
 def test_only_roles_that_speak_to_minions_get_the_masters_key(role_keys: Path) -> None:
@@ -99,7 +99,7 @@ def test_a_lost_directory_is_filled_again_and_the_master_stays_the_same(keys: Pa
     assert after[f"{lost}/master.pem"] == before["publisher/master.pem"]
     assert after[f"{lost}/master.secret"] == before["publisher/master.secret"]
     # Its own CurveZMQ key is a new one, which all others learn.
-    assert all(LinkKeys.load(keys / name).known[lost] == LinkKeys.load(keys / lost).public for name in NAMES)
+    assert all(LinkKeys.load(keys / name).known[lost] == (LinkKeys.load(keys / lost).public,) for name in NAMES)
     assert {path.parts[-3] for path in made if path.name == f"{lost}.pub"} == set(NAMES)
 
 
@@ -193,7 +193,7 @@ def test_an_operator_is_known_to_the_servers_and_knows_nobody_else(keys: Path) -
     }
     assert {name: content for name, content in contents(keys).items() if name in before} == before
     ann = LinkKeys.load(keys / "ann")
-    assert {LinkKeys.load(keys / name).known["ann"] for name in servers} == {ann.public}
+    assert {LinkKeys.load(keys / name).known["ann"] for name in servers} == {(ann.public,)}
     assert make_keys(keys, operators=["ann"]) == []
 
 

@@ -108,7 +108,7 @@ def test_roles_read_their_mounted_secrets(api: Api, cluster: Cluster, tmp_path: 
     directory = mounted(api, tmp_path)
     loaded = {name: LinkKeys.load(directory / name) for name in NAMES}
     for keys in loaded.values():
-        assert keys.known == {name: other.public for name, other in loaded.items()}
+        assert keys.known == {name: (other.public,) for name, other in loaded.items()}
     assert MasterKeys.load(directory / "mworker").secret == MasterKeys.load(directory / "publisher").secret
     assert not (directory / "reactor" / "master.pem").exists()
 
@@ -134,7 +134,7 @@ def test_a_lost_secret_is_made_anew_and_the_others_learn_its_key(api: Api, clust
     assert api.secrets["saltern-keys-reactor"]["metadata"]["resourceVersion"] == "7"
     directory = mounted(api, tmp_path)
     public = LinkKeys.load(directory / "cli").public
-    assert {LinkKeys.load(directory / name).known["cli"] for name in NAMES} == {public}
+    assert {LinkKeys.load(directory / name).known["cli"] for name in NAMES} == {(public,)}
 
 
 def test_redis_gets_a_hash_and_roles_the_password(api: Api, cluster: Cluster) -> None:

@@ -92,8 +92,8 @@ def test_a_client_without_curve_is_not_heard(context: Context, role_keys: Path, 
 def test_keys_of_a_name(role_keys: Path) -> None:
     keys = LinkKeys.load(role_keys / "mworker")
     assert set(keys.known) == set(NAMES)
-    assert keys.known["mworker"] == keys.public
-    assert keys.server_key("reqserver") == LinkKeys.load(role_keys / "reqserver").public
+    assert keys.known["mworker"] == (keys.public,)
+    assert keys.server_keys("reqserver") == (LinkKeys.load(role_keys / "reqserver").public,)
 
 
 def test_missing_keys_say_how_they_are_made(tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_a_broken_key_is_named(tmp_path: Path, content: bytes) -> None:
 def test_an_unknown_server_is_named(role_keys: Path) -> None:
     keys = LinkKeys(b"", b"", {"cli": b""})
     with pytest.raises(ConfigError, match=r"no public key of reqserver among \['cli'\]"):
-        keys.server_key("reqserver")
+        keys.server_keys("reqserver")
 
 
 def test_a_port_that_is_taken_is_named(context: Context, new_options: NewOptions) -> None:

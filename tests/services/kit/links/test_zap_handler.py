@@ -72,6 +72,6 @@ def test_a_known_key_that_is_none_is_named(tmp_path: Path, role_keys: Path, publ
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
     try:
         with pytest.raises(ConfigError, match="the public key of cli: not a CurveZMQ key"):
-            CurveAuth(context, LinkKeys(whole.secret, whole.public, {**whole.known, "cli": public}))
+            CurveAuth(context, LinkKeys(whole.secret, whole.public, {**whole.known, "cli": (public,)}))
     finally:
         context.term()

@@ -1,0 +1,88 @@
+"""Replaces the CurveZMQ key of a role or an operator. The old and the new key are both valid in between.
+
+1. Every directory that knows the name gets the new public key as a second line: servers admit both.
+2. The name's own directory gets the new secret key, and the new public key becomes the first line: clients use it,
+   servers bind anew.
+3. The old public key is removed: it opens nothing any more.
+
+The files show how far a rotation came, so an interrupted one is continued by the same command.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import zmq
+
+from saltern.rotate.key_files import KeyFiles, RotationError, tell
+
+#: The new secret key, until it is in use.
+_NEXT = "curve.next"
+_SECRET = "curve.secret"
+
+
+def rotate_link_key(files: KeyFiles, name: str) -> None:
+    """Replace the CurveZMQ key of a role or operator. Raises RotationError, OSError."""
+    if not (files.directory / name / _SECRET).exists():
+        raise RotationError(
+            f"{files.directory / name / _SECRET}: No such file; --keys names the directory of `saltern keygen --out`, "
+            f"and {name} a role or operator in it"
+        )
+    old = _public(files.directory / name / _SECRET)
+    if (files.directory / name / _NEXT).exists() or not _is_half_done(files.directory, name, old):
+        new = _announce(files, name, old)
+        files.bring()
+        _use(files, name, old, new)
+        files.bring()
+    else:
+        new = old
+        tell(f"{name}: a rotation that was interrupted is finished")
+    _publish(files, name, [new])
+    files.bring()
+    tell(f"{name}: the new key is {new.decode()}, the old one opens nothing any more")
+
+
+def _announce(files: KeyFiles, name: str, old: bytes) -> bytes:
+    """Step 1. Return the new public key."""
+    path = files.directory / name / _NEXT
+    if not path.exists():
+        files.write(f"{name}/{_NEXT}", zmq.curve_keypair()[1] + b"\n")
+    new = _public(path)
+    _publish(files, name, [old, new])
+    tell(f"{name}: the new key is known beside the old one")
+    return new
+
+
+def _use(files: KeyFiles, name: str, old: bytes, new: bytes) -> None:
+    """Step 2."""
+    secret = (files.directory / name / _NEXT).read_bytes()
+    # Whoever connects between the two writes tries the other key when the first one fails.
+    files.write(f"{name}/{_SECRET}", secret)
+    _publish(files, name, [new, old])
+    files.remove(f"{name}/{_NEXT}")
+    tell(f"{name}: the new key is in use")
+
+
+def _publish(files: KeyFiles, name: str, publics: Sequence[bytes]) -> None:
+    content = b"".join(public + b"\n" for public in publics)
+    for path in _places(files.directory, name):
+        if path.read_bytes() != content:
+            files.write(str(path.relative_to(files.directory)), content)
+
+
+def _places(directory: Path, name: str) -> Iterator[Path]:
+    """Yield the files in which somebody knows the public key of ``name``."""
+    yield from sorted(directory.glob(f"*/known/{name}.pub"))
+
+
+def _is_half_done(directory: Path, name: str, public: bytes) -> bool:
+    """Return whether the key in use is new, and the one before is still known."""
+    return any(len(found := path.read_bytes().split()) > 1 and found[0] == public for path in _places(directory, name))
+
+
+def _public(path: Path) -> bytes:
+    try:
+        return zmq.curve_public(path.read_bytes().strip())
+    except (ValueError, zmq.ZMQError) as error:
+        raise RotationError(f"{path}: not a CurveZMQ key: {error}") from error

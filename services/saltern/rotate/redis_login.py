@@ -1,0 +1,102 @@
+"""Replaces the password of Redis. Redis accepts both passwords in between; roles read theirs for each new connection.
+
+1. Redis accepts the new password beside the old one (``ACL SETUSER``), also after a restart (``users.acl``).
+2. ``url`` holds the new password: new connections use it.
+3. Redis forgets the old password, and ends all connections but this one: each role connects again with the new password.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import quote
+
+from masterstore.address import login_of, without_login
+from masterstore.client import Client
+from masterstore.errors import StoreError
+from saltern.kit.keys.secrets import PASSWORD_BYTES, redis_users
+from saltern.rotate.key_files import KeyFiles, RotationError, tell
+
+#: Seconds for an answer of Redis.
+_TIMEOUT = 10.0
+
+_URL, _NEXT, _USERS = "redis/url", "redis/url.next", "redis/users.acl"
+
+
+def rotate_redis_password(files: KeyFiles, reached: Callable[[str], str] = str) -> None:
+    """Replace the password in ``DIR/redis/url`` and in Redis. Raises RotationError, OSError.
+
+    ``reached``: turns the URL of the roles into the one by which this machine reaches Redis.
+    """
+    before = _read(files.directory / _URL)
+    user, old = _login(before, files.directory / _URL)
+    try:
+        client = Client(reached(before), timeout=_TIMEOUT, client_name="rotate")
+        after, new = _begin(files, client, user, before, old)
+        files.bring()
+        files.write(_URL, after.encode() + b"\n")
+        files.remove(_NEXT)
+        tell("redis: new connections use the new password")
+        files.bring()
+        _end(files, Client(reached(after), timeout=_TIMEOUT, client_name="rotate"), user, new)
+    except StoreError as error:
+        raise RotationError(f"{error}; both passwords may be valid now: run the same command again") from error
+
+
+def _begin(files: KeyFiles, client: Client, user: str, before: str, old: str) -> tuple[str, str]:
+    """Step 1. Return (new URL, new password)."""
+    if not (files.directory / _NEXT).exists():
+        password = secrets.token_hex(PASSWORD_BYTES)
+        named = quote(user) if len(login_of(before)) > 1 else ""
+        scheme, _, rest = without_login(before).partition("//")
+        files.write(_NEXT, f"{scheme}//{named}:{password}@{rest}\n".encode())
+    after = _read(files.directory / _NEXT)
+    new = _login(after, files.directory / _NEXT)[1]
+    client.call("execute_command", "ACL SETUSER", user, "on", f"#{_digest(new)}")
+    _write_users(files, new, old)
+    tell("redis: both passwords are valid")
+    return after, new
+
+
+def _end(files: KeyFiles, client: Client, user: str, new: str) -> None:
+    """Step 3. ``client`` uses the new password, which is thereby proved."""
+    client.call("ping")
+    # Each password but the new one: an interrupted rotation may have left several.
+    client.call("execute_command", "ACL SETUSER", user, "resetpass", f"#{_digest(new)}")
+    _write_users(files, new)
+    files.bring()
+    ended = client.call("execute_command", "CLIENT KILL", "TYPE", "normal", "SKIPME", "yes")
+    tell(f"redis: the old password is not valid any more; {ended} connections were ended, and are made anew")
+    acl_file = client.call("config_get", "aclfile").get("aclfile")
+    if not acl_file:
+        tell(
+            "redis: its configuration names no aclfile, so it forgets this at its next start: "
+            f"let aclfile name {files.directory / _USERS}, or set requirepass to the password in {files.directory / _URL}"
+        )
+
+
+def _write_users(files: KeyFiles, *passwords: str) -> None:
+    if (files.directory / _USERS).exists():
+        # Redis runs as another user, and reads hashes only.
+        files.write(_USERS, redis_users(*passwords), 0o644)
+
+
+def _login(url: str, path: Path) -> tuple[str, str]:
+    """Return (user, password) of a URL. Raises RotationError."""
+    login = login_of(url)
+    if not login:
+        raise RotationError(f"{path}: no URL of Redis with a password; `saltern keygen --redis-host HOST` makes one")
+    return (login[0], login[1]) if len(login) > 1 else ("default", login[0])
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text("utf-8").strip()
+    except FileNotFoundError as error:
+        raise RotationError(f"{path}: No such file; `saltern keygen --out DIR --redis-host HOST` makes it") from error
+
+
+def _digest(password: str) -> str:
+    return hashlib.sha256(password.encode()).hexdigest()
