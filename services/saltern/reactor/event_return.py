@@ -16,19 +16,16 @@ from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from masterstore.errors import StoreError
 from masterstore.store import Store
 from saltern.kit.config.master import MasterOptions
 from saltern.kit.links.event_bus import unpack
+from saltern.reactor.following import BLOCK_SECONDS, follow_until
 from statecore.model.errors import NotAvailable
 
 if TYPE_CHECKING:
     from statecore.runtime.runtime import Runtime
 
 _LOG = logging.getLogger("saltern.reactor")
-
-#: Seconds to wait for an event.
-_BLOCK_SECONDS = 0.5
 
 #: Name of the group on the stream of events.
 GROUP = "event_return"
@@ -123,8 +120,8 @@ class Follower:
         self._alive_at = -_ANNOUNCE_EVERY
         self._announced_at = -_ANNOUNCE_EVERY
 
-    def poll(self) -> None:
-        """Wait up to half a second for events, and deliver the batches that are due. Raises StoreError."""
+    def poll(self) -> bool:
+        """Wait up to half a second for events, and deliver the batches that are due; return True. Raises StoreError."""
         groups, now = self._store.event_groups, time.monotonic()
         if now - self._announced_at >= _ANNOUNCE_EVERY:
             self._store.events.want(GROUP, self._wanted)
@@ -134,7 +131,7 @@ class Follower:
             groups.create(GROUP, int(time.time() * 1000))
             events += [event for event, _ in groups.claim(GROUP, self._name, _SILENCE_MS, _BATCH)]
             self._alive_at = now
-        batch = groups.read(GROUP, self._name, int(_BLOCK_SECONDS * 1000), _BATCH)
+        batch = groups.read(GROUP, self._name, int(BLOCK_SECONDS * 1000), _BATCH)
         events += batch.events if batch is not None else []
         for event in events:
             found = unpack(event.frame) if event.to in ("", GROUP) else None
@@ -144,6 +141,7 @@ class Follower:
                 self._returns.feed(*found, event.id)
         self._returns.flush_overdue()
         groups.done(GROUP, self._returns.take_settled())
+        return True
 
     def close(self) -> None:
         """Deliver all collected events and stop reading. Raises StoreError."""
@@ -162,18 +160,4 @@ def follow(
 
     ``open_store`` opens a Store for the name of a client.
     """
-    follower = Follower(open_store("event-return"), EventReturns(options, runtime()), options)
-    away = False
-    while not ended.is_set():
-        try:
-            follower.poll()
-            away = False
-        except StoreError as error:
-            if not away:
-                _LOG.error("event_return: %s; events wait until that is over", error)
-            away = True
-            ended.wait(_BLOCK_SECONDS)
-    try:
-        follower.close()
-    except StoreError as error:
-        _LOG.error("event_return: %s; events in hand come again", error)
+    follow_until(Follower(open_store("event-return"), EventReturns(options, runtime()), options), "event_return", ended)

@@ -19,12 +19,12 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
-from masterstore.errors import StoreError
 from masterstore.events import KeptEvent
 from masterstore.store import Store
 from saltern.kit.config.master import MasterOptions
 from saltern.kit.config.reactor_rows import JOB_TAGS, LOAD_TAGS, has_ext_cache, has_own_cache
 from saltern.kit.links.event_bus import unpack
+from saltern.reactor.following import BLOCK_SECONDS, follow_until
 from saltwire import tags
 from statecore.model.errors import NotAvailable
 
@@ -40,8 +40,7 @@ LOADS_GROUP = "ext_job_cache"
 #: Most events read at once.
 _BATCH = 50
 
-#: Seconds to wait for an event; seconds between signs of life; milliseconds of silence after which another reactor takes over.
-_BLOCK_SECONDS = 0.5
+#: Seconds between signs of life; milliseconds of silence after which another reactor takes over.
 _ALIVE_EVERY = 1.0
 _SILENCE_MS = 5000
 
@@ -99,7 +98,7 @@ class JobCache:
             self._events += [event for event, _ in groups.claim(self._group, self._name, _SILENCE_MS, _BATCH)]
             self._alive_at = now
         if not self._events:
-            batch = groups.read(self._group, self._name, int(_BLOCK_SECONDS * 1000), _BATCH)
+            batch = groups.read(self._group, self._name, int(BLOCK_SECONDS * 1000), _BATCH)
             self._events = batch.events if batch is not None else []
         while self._events and self._clock() >= self._due:
             event = self._events[0]
@@ -202,7 +201,7 @@ def follow(
 
     ``open_store`` opens a Store for the name of a client.
     """
-    _follow(JobCache(open_store("job-cache"), runtime(), options.master_job_cache), "master_job_cache", ended)
+    follow_until(JobCache(open_store("job-cache"), runtime(), options.master_job_cache), "master_job_cache", ended)
 
 
 def follow_loads(
@@ -215,7 +214,7 @@ def follow_loads(
 
     ``open_store`` opens a Store for the name of a client.
     """
-    _follow(
+    follow_until(
         JobCache(open_store("ext-job-cache"), runtime(), options.ext_job_cache, loads_alone=True),
         "ext_job_cache",
         ended,
@@ -230,21 +229,3 @@ def followers(options: MasterOptions) -> list[tuple[str, Follow]]:
     """Return (thread name, function) for each thread that copies jobs to a returner with these options; [] if none is set."""
     wanted = (("job-cache", follow, has_own_cache(options)), ("ext-job-cache", follow_loads, has_ext_cache(options)))
     return [(name, work) for name, work, needed in wanted if needed]
-
-
-def _follow(cache: JobCache, option: str, ended: threading.Event) -> None:
-    away = False
-    while not ended.is_set():
-        try:
-            going = cache.poll()
-            away = False
-        except StoreError as error:
-            if not away:
-                _LOG.error("%s: %s; jobs and returns wait until that is over", option, error)
-            away, going = True, False
-        if not going:
-            ended.wait(_BLOCK_SECONDS)
-    try:
-        cache.close()
-    except StoreError as error:
-        _LOG.error("%s: %s; what is in hand comes again", option, error)
