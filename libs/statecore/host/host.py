@@ -140,7 +140,7 @@ class Host:
                     stdin=subprocess.PIPE if stdin is not None else subprocess.DEVNULL,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.STDOUT if merge_stderr else subprocess.PIPE,
-                    env=self._environment(env, account, clean=clean_env),
+                    env=self._environment(env, account, shell, clean=clean_env),
                     # A process group of its own, so that the timeout also ends the command's children.
                     start_new_session=True,
                     preexec_fn=lambda: self._enter(entered, ids, directory, required=cwd is not None, umask=umask),
@@ -303,7 +303,9 @@ class Host:
         else:
             self._variables[name] = value
 
-    def _environment(self, env: Mapping[str, str] | None, account: Account | None, *, clean: bool) -> dict[str, str]:
+    def _environment(
+        self, env: Mapping[str, str] | None, account: Account | None, shell: str | None, *, clean: bool
+    ) -> dict[str, str]:
         if clean:
             base: dict[str, str] = {}
         elif self._mounted:
@@ -314,7 +316,9 @@ class Host:
             # Modules parse and compare messages, so they must be in English on every machine.
             base = {**os.environ, "LC_ALL": "C.UTF-8", "LANGUAGE": "C"}
         if account is not None:
-            base |= {"HOME": account.home, "USER": account.name, "LOGNAME": account.name, "SHELL": account.shell}
+            # As ``su -s``: the shell that runs the command, as the account's own may be nologin.
+            base |= {"HOME": account.home, "USER": account.name, "LOGNAME": account.name}
+            base["SHELL"] = shell or account.shell
         return base | dict(env or {})
 
     def _enter(
@@ -326,8 +330,8 @@ class Host:
         required: bool,
         umask: int | None,
     ) -> None:
-        """Prepare the child process before the program starts: root, ids, umask, directory. chroot and setgroups
-        come first: they need root.
+        """Prepare the child process before the program starts: root, directory, ids, umask. chroot, chdir and setgroups
+        come first: they need root. A required directory may be closed to the user, as in Salt.
         """
         if entered is not None:
             entered.enter()
@@ -335,6 +339,7 @@ class Host:
             os.chroot(self._root)
         if self._mounted:
             os.chdir("/")
+        missed = directory is not None and not _entered(directory)
         uid, gid, groups = ids
         if groups is not None:
             os.setgroups(groups)
@@ -344,13 +349,13 @@ class Host:
             os.setuid(uid)
         if umask is not None:
             os.umask(umask)
-        if directory is not None:
+        if missed and directory is not None:
+            # A file system may be open to the user and not to root.
             if required:
                 os.chdir(directory)
             else:
                 # A command runs even when the user's home directory does not exist.
-                with contextlib.suppress(OSError):
-                    os.chdir(directory)
+                _entered(directory)
 
     def _why_not(self, program: str, runas: str | None, error: Exception) -> str:
         where = f" in the host at {self._root}" if self._mounted else ""
@@ -362,6 +367,15 @@ class Host:
     def _search_path(self) -> list[str]:
         own = HOST_PATH if self._mounted else os.environ.get("PATH", "") + ":" + HOST_PATH
         return [place for place in own.split(":") if place.startswith("/")]
+
+
+def _entered(directory: str) -> bool:
+    """Change to a directory and return whether that was possible."""
+    try:
+        os.chdir(directory)
+    except OSError:
+        return False
+    return True
 
 
 def _followed(path: str) -> Path:

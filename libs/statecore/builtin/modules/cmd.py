@@ -8,17 +8,22 @@ command's exit code becomes the job's return code, through ``ctx.scratch["retcod
 
 from __future__ import annotations
 
+import logging
 import os
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any, NotRequired, TypedDict
 
+from statecore.host.content import managed_file
 from statecore.host.rooted_path import located
 from statecore.model import tree_url
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, HostError, InvocationError
 from statecore.model.ports import CommandResult
 from statecore.model.redaction import is_quiet
+
+log = logging.getLogger(__name__)
 
 #: Exit code reported for a command that was killed after its timeout.
 _TIMED_OUT = 1
@@ -86,7 +91,7 @@ def run(
     ignore_retcode
         True: the exit code does not become the job's return code
     success_retcodes, success_stdout, success_stderr
-        exit codes, or lines of output, that count as success
+        exit codes, or parts of the output, that count as success
     bg
         True: do not wait for the command
     hide_output
@@ -127,8 +132,58 @@ def retcode(ctx: Context, cmd: object, **kwargs: object) -> int:
 
 
 def shell(ctx: Context, cmd: str, **kwargs: Any) -> str:
-    """Run a command through a shell and return its output. The arguments are those of ``cmd.run``."""
-    return run(ctx, cmd, **(kwargs | {"python_shell": True}))
+    """Run a command through a shell and return its output. The arguments are those of ``cmd.run``.
+
+    python_shell
+        False: split the command into words and run it without a shell
+    """
+    return run(ctx, cmd, **({"python_shell": True} | kwargs))
+
+
+def run_bg(ctx: Context, cmd: object, **kwargs: Any) -> dict[str, int]:
+    """Start a command and return a map with its ``pid``, without waiting for its end. The arguments are those of
+    ``cmd.run``.
+
+    CLI Example:
+
+        salt '*' cmd.run_bg "fstrim --all"
+    """
+    return {"pid": run_all(ctx, cmd, **(kwargs | {"bg": True}))["pid"]}
+
+
+def shells(ctx: Context) -> list[str]:
+    """Return the login shells of the host, in the order of its file /etc/shells; [] without this file.
+
+    CLI Example:
+
+        salt '*' cmd.shells
+    """
+    data = managed_file.read(ctx.host.path("/etc/shells"), "/etc/shells")
+    lines = (line.strip() for line in (data or b"").decode("utf-8", "replace").splitlines())
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+def tty(ctx: Context, device: str, echo: object = "") -> dict[str, str]:
+    """Write a text to a terminal of the host. Return a map with ``Success`` or ``Error`` and a sentence.
+
+    device
+        a terminal such as tty1 or pts3
+    echo
+        the text
+
+    CLI Example:
+
+        salt '*' cmd.tty pts3 'This is a test'
+    """
+    if not re.fullmatch(r"tty\w*|pts/?\d+", device):
+        return {"Error": "The specified device is not a valid TTY"}
+    path = f"/dev/{device}" if device.startswith("tty") else f"/dev/pts/{device.removeprefix('pts').removeprefix('/')}"
+    try:
+        with ctx.host.path(path).open("wb") as terminal:
+            terminal.write(str(echo).encode())
+    except OSError:
+        return {"Error": f"Echoing to {path} returned error"}
+    return {"Success": f"Message was successfully echoed to {path}"}
 
 
 def run_chroot(ctx: Context, root: str, cmd: str, **kwargs: Any) -> CommandReturn:
@@ -215,9 +270,25 @@ def exec_code(ctx: Context, lang: str, code: object, cwd: str | None = None, arg
 
     Example: ``cmd.exec_code python3 'print(1)'``.
     """
-    text = "\n".join(code) if isinstance(code, list) else str(code)
-    arguments = args if isinstance(args, list) else shlex.split(str(args or ""))
-    return run(ctx, [lang, "-", *arguments], cwd=cwd, stdin=text + "\n", python_shell=False, **kwargs)
+    return run(ctx, _code(lang, args), cwd=cwd, stdin=_code_text(code), python_shell=False, **kwargs)
+
+
+def exec_code_all(
+    ctx: Context, lang: str, code: object, cwd: str | None = None, args: object = None, **kwargs: Any
+) -> CommandReturn:
+    """Run source code with an interpreter of the host, such as python3. Return a map with pid, retcode, stdout and stderr.
+
+    Example: ``cmd.exec_code_all python3 'print(1)'``.
+    """
+    return run_all(ctx, _code(lang, args), cwd=cwd, stdin=_code_text(code), python_shell=False, **kwargs)
+
+
+def _code(lang: str, args: object) -> list[str]:
+    return [lang, "-", *(map(str, args) if isinstance(args, list) else shlex.split(str(args or "")))]
+
+
+def _code_text(code: object) -> str:
+    return ("\n".join(map(str, code)) if isinstance(code, list) else str(code)) + "\n"
 
 
 # --------------------------------------------------------------------------------------------- running
@@ -257,9 +328,6 @@ _ARGUMENTS = frozenset(
     }
 )
 
-#: Arguments that only work on Windows. They are refused, because the command would run without their effect.
-_NOT_HERE = ("password", "encoded_cmd")
-
 
 def _options(local: Mapping[str, Any]) -> dict[str, object]:
     given = {name: value for name, value in local.items() if name in _ARGUMENTS}
@@ -270,10 +338,8 @@ def _checked(kwargs: Mapping[str, object]) -> dict[str, Any]:
     given = {name: value for name, value in kwargs.items() if not name.startswith("__")}
     unknown = sorted(set(given) - _ARGUMENTS)
     if unknown:
-        raise InvocationError(f"cmd takes no argument {', '.join(unknown)}")
-    for name in _NOT_HERE:
-        if given.get(name):
-            raise InvocationError(f"not supported: {name} works on Windows hosts only")
+        log.warning("cmd ignores the arguments %s, as in Salt", ", ".join(unknown))
+        given = {name: value for name, value in given.items() if name in _ARGUMENTS}
     if given.get("use_vt"):
         raise InvocationError("not supported: use_vt; commands run without a terminal")
     return given
@@ -378,7 +444,7 @@ def _judged(result: CommandResult, options: Mapping[str, object]) -> int:
         return 0
     for name, text in (("success_stdout", result.stdout), ("success_stderr", result.stderr)):
         wanted = _listed(options.get(name), str)
-        if wanted and any(line in text.splitlines() for line in wanted):
+        if any(str(part) in text for part in wanted):
             return 0
     return result.retcode
 

@@ -67,7 +67,7 @@ def run(
         True: do not wait for the command
     """
     given = _given(locals(), ("creates", "root", "stateful", "ignore_timeout"))
-    refused = _refused(env, use_vt, password)
+    refused = _refused(env, use_vt)
     if refused:
         return Plan.failed(refused)
     there = _created(ctx, creates)
@@ -138,7 +138,7 @@ def script(
     All other arguments are as in ``cmd.run``.
     """
     given = _given(locals(), ("source", "creates", "stateful", "args"))
-    refused = _refused(env, use_vt, password)
+    refused = _refused(env, use_vt)
     if refused:
         return Plan.failed(refused)
     there = _created(ctx, creates)
@@ -205,12 +205,10 @@ def _given(local: Mapping[str, object], own: tuple[str, ...]) -> dict[str, objec
     }
 
 
-def _refused(env: object, use_vt: bool, password: str | None) -> str:
+def _refused(env: object, use_vt: bool) -> str:
     if env is not None and not isinstance(env, list | dict):
         return "Invalidly-formatted 'env' parameter. See documentation."
-    if use_vt or password:
-        return f"not supported: {'use_vt' if use_vt else 'password (it is for Windows hosts)'}"
-    return ""
+    return "not supported: use_vt" if use_vt else ""
 
 
 def _is_stateful(stateful: object) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from statecore.host.host import Host
@@ -43,12 +45,13 @@ def call(plain):
         ("run_stdout", ("echo a; echo b >&2",), {}, "a"),
         ("run_stderr", ("echo a; echo b >&2",), {}, "b"),
         ("run_stdout", ("echo a",), {"hide_output": True}, ""),
-        ("shell", ("echo a | cat",), {"python_shell": False}, "a"),
+        ("shell", ("echo a | cat",), {}, "a"),
         ("retcode", ("exit 3",), {}, 3),
         ("retcode", ("exit 3",), {"success_retcodes": [1, 3]}, 0),
         ("retcode", ("exit 3",), {"success_retcodes": "1,3"}, 0),
         ("retcode", ("echo fine; exit 3",), {"success_stdout": ["fine"]}, 0),
-        ("retcode", ("echo finer; exit 3",), {"success_stdout": "fine"}, 3),
+        ("retcode", ("echo finer; exit 3",), {"success_stdout": "fine"}, 0),
+        ("retcode", ("echo other; exit 3",), {"success_stdout": "fine"}, 3),
         ("retcode", ("echo fine >&2; exit 3",), {"success_stderr": "fine"}, 0),
         ("exec_code", ("sh", "echo $((6 * 7))"), {}, "42"),
         ("exec_code", ("sh", ["echo a", "echo b"]), {}, "a\nb"),
@@ -66,9 +69,7 @@ def test_answers(call, name, args, options, answer):
 @pytest.mark.parametrize(
     ("args", "options", "error", "words"),
     [
-        (("true",), {"cwdd": "/"}, InvocationError, "cmd takes no argument cwdd"),
         (("true",), {"use_vt": True}, InvocationError, "not supported: use_vt"),
-        (("true",), {"password": "x"}, InvocationError, "not supported: password works on Windows"),
         (("true",), {"env": "A=1"}, InvocationError, "env must be a map"),
         (("true",), {"env": ["A=1"]}, InvocationError, "env must be a map"),
         (("true",), {"umask": "999"}, InvocationError, "Invalid umask: '999'"),
@@ -120,7 +121,7 @@ def test_who_gets_a_shell(plain, options, scratch, safe, said):
     ctx = plain.context(host=Host(), scratch=scratch)
     for name in ("run", "run_stdout", "shell"):
         answer = ctx.call(f"cmd.{name}", "echo a; echo $HOME", env={"HOME": "/"}, **options)
-        assert answer == ("a\n/" if name == "shell" else said)
+        assert answer == ("a\n/" if name == "shell" and "python_shell" not in options else said)
 
 
 def test_an_operator_gets_a_shell_and_a_template_none(tmp_path):
@@ -177,3 +178,51 @@ def test_a_script_is_gone_when_it_is_done(call, plain):
     place = call("script", "salt://where.sh")["stdout"]
     assert place.startswith("/tmp/")
     assert call("retcode", f"test -e {place}") == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "options", "answer"),
+    [
+        ("shell", ("echo a | cat",), {"python_shell": False}, "a | cat"),
+        ("run", ("echo a",), {"password": "unused", "encoded_cmd": True}, "a"),
+        ("run", ("echo a",), {"nonsense": 1}, "a"),
+        ("retcode", ("echo 'some warning' >&2; exit 3",), {"success_stderr": ["warning"]}, 0),
+        ("exec_code", ("python3", ["import sys", "print(sys.argv[1])"], None, "x"), {}, "x"),
+        ("tty", ("disk0", "x"), {}, {"Error": "The specified device is not a valid TTY"}),
+        ("tty", ("tty/../sda", "x"), {}, {"Error": "The specified device is not a valid TTY"}),
+        ("tty", ("pts99999", "x"), {}, {"Error": "Echoing to /dev/pts/99999 returned error"}),
+    ],
+)
+def test_as_salt(call, name, args, options, answer):
+    assert call(name, *args, **options) == answer
+
+
+def test_code_with_its_exit_code(call):
+    code = ["import sys", "print(sys.argv[1])", "sys.exit('e')"]
+    told = call("exec_code_all", "python3", code, args=["x y"])
+    assert (told["retcode"], told["stdout"], told["stderr"]) == (1, "x y", "e")
+    assert told["pid"] > 0
+
+
+def test_a_command_that_nobody_waits_for(call, tmp_path):
+    pipe = tmp_path / "pipe"
+    call("run", ["mkfifo", str(pipe)])
+    told = call("run_bg", f"echo done > {pipe}")
+    assert [*told] == ["pid"]
+    assert pipe.read_text() == "done\n"
+
+
+def test_shells_of_the_host(plain):
+    assert plain.call("cmd.shells") == []
+    (plain.root / "etc").mkdir(exist_ok=True)
+    (plain.root / "etc/shells").write_text("# login shells\n/bin/sh\n\n /bin/bash \n")
+    assert plain.call("cmd.shells") == ["/bin/sh", "/bin/bash"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may run commands as others")
+def test_commands_of_another_user(call, tmp_path):
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o700)
+    assert call("run", "pwd", cwd=str(closed), runas="nobody") == str(closed)
+    assert call("run", "echo $SHELL $USER", runas="nobody") == "/bin/sh nobody"
+    assert call("run", "echo $SHELL", runas="nobody", shell="/bin/bash") == "/bin/bash"
