@@ -8,7 +8,7 @@ Source: docs/state-system.md#requisites.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import NamedTuple
@@ -203,66 +203,92 @@ def _references(value: object) -> list[dict[str, object]]:
 
 
 class _Edge(NamedTuple):
-    """One step of a path through the requisite graph: a chunk (or its check, for a prereq) and the requisite by which it needs
-    the next chunk.
+    """One requisite of the graph, from the required chunk to the chunk that requires it; True: the chunk's check for a
+    prereq.
     """
 
-    position: int
-    check: bool
+    required: tuple[int, bool]
+    node: tuple[int, bool]
     kind: str
 
 
 def cycle(graph: Graph) -> Fault | None:
-    """Return the first cycle of requisites in the graph as a Fault with all its low chunks; None if there is no cycle."""
+    """Return the first cycle of requisites in the graph as a Fault with all its low chunks; None if there is no cycle.
+
+    The message starts where Salt's does: Salt follows the chunks in their order, each to those that require it.
+    """
+    edges = _ring(graph, _requiring(graph))
+    if not edges:
+        return None
+    told = [(graph.chunks[each.node[0]], _declared(graph, each)) for each in edges]
+    shown = [
+        f"({_named(low)}, '{kind}', {_named(graph.chunks[each.required[0]])})"
+        for each, (low, kind) in zip(edges, told, strict=True)
+    ]
+    # From a chunk to the one that it requires, and so on.
+    ring = (told[0], *reversed(told[1:]))
+    return Fault(f"Recursive requisites were found: {', '.join(shown)}", *told[0], ring=ring)
+
+
+def _requiring(graph: Graph) -> dict[tuple[int, bool], list[_Edge]]:
+    """Map each chunk, or its check for a prereq, to the requisites that name it, in the order in which Salt finds them."""
+    checked = {
+        target for needs in graph.check_needs for need in needs if need.kind == "prereq" for target in need.targets
+    }
+    found: dict[tuple[int, bool], list[_Edge]] = {}
+
+    def add(required: tuple[int, bool], node: tuple[int, bool], kind: str) -> None:
+        found.setdefault(required, []).append(_Edge(required, node, kind))
+
+    for position, needs in enumerate(graph.check_needs):
+        own = (position, False)
+        for need in needs:
+            for target in need.targets:
+                if need.kind == "prereq":
+                    add((target, True), own, "prereq")
+                    add(own, (target, False), "require")
+                    if position in checked:
+                        add((target, True), (position, True), "prereq")
+                    continue
+                if position in checked:
+                    add((target, False), (position, True), need.kind)
+                add((target, False), own, need.kind)
+    return found
+
+
+def _ring(graph: Graph, requiring: Mapping[tuple[int, bool], list[_Edge]]) -> list[_Edge]:
+    """Return the first cycle that a depth-first walk finds; [] if there is none."""
     done: set[tuple[int, bool]] = set()
-    for start in range(len(graph.chunks)):
-        ring = _ring(graph, start, done)
-        if ring:
-            edges = [
-                f"({_named(graph.chunks[one.position])}, '{one.kind}', {_named(graph.chunks[other.position])})"
-                for one, other in zip(ring, [*ring[1:], ring[0]], strict=True)
-            ]
-            text = f"Recursive requisites were found: {', '.join(edges)}"
-            chunks = tuple((graph.chunks[each.position], each.kind) for each in ring)
-            return Fault(text, *chunks[0], ring=chunks)
-    return None
-
-
-def _ring(graph: Graph, start: int, done: set[tuple[int, bool]]) -> list[_Edge]:
-
-    path: list[tuple[int, bool]] = [(start, False)]
-    kinds: list[str] = []
-    pending = [_steps(graph, start, False)]
-    on_path = {path[0]}
-    while path:
-        step = next(pending[-1], None)
-        if step is None:
-            node = path.pop()
-            pending.pop()
-            on_path.discard(node)
-            done.add(node)
-            if kinds:
-                kinds.pop()
+    starts = [(position, False) for position in range(len(graph.chunks))]
+    for start in [*starts, *(node for node in requiring if node[1])]:
+        if start in done:
             continue
-        node = (step.position, step.check)
-        if node in on_path:
-            at = path.index(node)
-            return [_Edge(*each, kind) for each, kind in zip(path[at:], [*kinds[at:], step.kind], strict=True)]
-        if node not in done:
-            path.append(node)
-            kinds.append(step.kind)
-            pending.append(_steps(graph, *node))
-            on_path.add(node)
+        path: list[_Edge] = []
+        pending = [iter(requiring.get(start, ()))]
+        nodes = [start]
+        on_path = {start}
+        while nodes:
+            edge = next(pending[-1], None)
+            if edge is None:
+                node = nodes.pop()
+                pending.pop()
+                on_path.discard(node)
+                done.add(node)
+                if path:
+                    path.pop()
+            elif edge.node in on_path:
+                return [*path[nodes.index(edge.node) :], edge]
+            elif edge.node not in done:
+                path.append(edge)
+                nodes.append(edge.node)
+                pending.append(iter(requiring.get(edge.node, ())))
+                on_path.add(edge.node)
     return []
 
 
-def _steps(graph: Graph, position: int, check: bool) -> Iterator[_Edge]:
-    declared = graph.chunks[position]
-    for need in (graph.check_needs if check else graph.needs)[position]:
-        for target in need.targets:
-            # A chunk requires the chunks that name it in a prereq, although it declares no requisite itself.
-            kind = need.kind if need.kind in declared or need.kind != "require" else "prereq"
-            yield _Edge(target, need.kind == "prereq", kind)
+def _declared(graph: Graph, edge: _Edge) -> str:
+    """Return the requisite that the user wrote: a chunk requires those that name it in a prereq, and declares nothing."""
+    return "prereq" if edge.kind == "require" and "require" not in graph.chunks[edge.node[0]] else edge.kind
 
 
 def _named(low: Low) -> dict[str, str]:
