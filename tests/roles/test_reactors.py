@@ -7,7 +7,9 @@ from collections import Counter
 
 import pytest
 
+from masterstore.event_codes import EventCodes
 from masterstore.store import Store
+from saltern.kit.keys.events_key import load_event_macs
 from saltern.kit.links.event_bus import pack
 from tests.ports import free_port
 from tests.roles.conftest import NewLab
@@ -36,7 +38,8 @@ def twins(module_labs: NewLab, tmp_path_factory: pytest.TempPathFactory) -> Lab:
 
 def fire(lab: Lab, tag: str, first: int, count: int) -> None:
     """As a worker does."""
-    store = Store.open(lab.master_options.redis_url, client_name="test")
+    codes = EventCodes(load_event_macs(lab.etc / "keys" / "mworker"))
+    store = Store.open(lab.master_options.redis_url, client_name="test", event_codes=codes)
     for number in range(first, first + count):
         store.events.keep(pack(tag, {"n": number}), 1000)
 
