@@ -35,6 +35,7 @@ from saltern.kit.config import config_files, value_types
 from saltern.kit.config.config_files import ConfigError, PortTaken
 from saltern.kit.config.state_options import StateOptions
 from statecore.model.lazy import lazy_module
+from statecore.model.nearest import one_letter_off
 
 if TYPE_CHECKING:
     from saltern.kit.config import stock_options
@@ -225,7 +226,7 @@ class _Reader:
         """Note, or count as an error, a name that is no field of the options."""
         stock = stock_options.treatment(str(name), value, minion=self._minion)
         if stock is None and "." not in str(name):
-            near = next((known for known in sorted(self.names) if _one_letter_off(str(name), known)), None)
+            near = next((known for known in sorted(self.names) if one_letter_off(str(name), known)), None)
             if near is not None:
                 self.notes.single.append(
                     f"{where()}: '{name}' is no option, and so a key of your own; the option is called '{near}'"
@@ -345,17 +346,3 @@ def _from_variable(variable: str, text: str, hint: Any) -> Any:
         return yaml.load(text, Loader=config_files.LOADER)
     except (yaml.YAMLError, ValueError) as error:
         raise ConfigError(f"{variable}: not valid YAML: {config_files.one_line(error)}") from error
-
-
-def _one_letter_off(word: str, name: str) -> bool:
-    """Return whether one letter added, left out, changed, or exchanged with its neighbour makes ``name`` of ``word``."""
-    if abs(len(word) - len(name)) > 1 or word == name:
-        return False
-    start = next((at for at, (a, b) in enumerate(zip(word, name, strict=False)) if a != b), min(len(word), len(name)))
-    rest, other = word[start:], name[start:]
-    return (
-        rest[1:] == other[1:]
-        or rest[1:] == other
-        or rest == other[1:]
-        or (rest[:2] == other[1::-1] and rest[2:] == other[2:])
-    )

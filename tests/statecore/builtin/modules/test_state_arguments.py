@@ -13,6 +13,9 @@ _NAMES = ("state.apply", "state.sls", "state.show_sls", "state.show_low_sls", "s
 _BAD: list[tuple[str, tuple[Any, ...], dict[str, Any], str]] = [
     *((name, ({"a": 1},), {}, "'mods' must be a name, names separated by commas") for name in _NAMES),
     *((name, ([None],), {}, "'mods' must be .* not the list") for name in _NAMES),
+    ("state.apply", ("a",), {"tset": True}, "'tset' is no argument of a state run. Did you mean 'test'?"),
+    ("state.highstate", (), {"pilar": {}}, "Did you mean 'pillar'?"),
+    ("state.sls", ("a",), {"saltnev": "base"}, "Did you mean 'saltenv'?"),
     ("state.sls", (None,), {}, "'mods' must be .* not None"),
     ("state.sls", (b"a",), {}, "'mods' must be"),
     ("state.sls_id", (None, "a"), {}, "'id_' must be the ID of a state"),

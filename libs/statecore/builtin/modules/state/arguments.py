@@ -12,6 +12,7 @@ from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
+from statecore.model.nearest import one_letter_off
 
 #: Boolean arguments: any true value counts.
 _FLAGS = ("failhard", "force", "state_events", "cache", "mock")
@@ -26,12 +27,15 @@ def split(names: object, argument: str = "mods") -> list[str]:
     raise _wrong(argument, "a name, names separated by commas, or a list of names", names)
 
 
-def options(ctx: Context, test: object, keywords: Mapping[str, object]) -> dict[str, object]:
+def options(ctx: Context, test: object, keywords: Mapping[str, object], *, own: bool = True) -> dict[str, object]:
     """Return the options of a state run as a map of name to checked value: test, pillar, saltenv, pillarenv, exclude,
-    failhard and others. Unknown keywords, and those of the publication (``__pub_*``), are ignored.
+    failhard and others. Unknown keywords, and those of the publication (``__pub_*``), are ignored, but with ``own`` a
+    keyword that is one letter from an option is an error: ``tset=True`` must not change the host.
 
-    Raise CommandError if the minion's configuration forbids an option.
+    ``own``: all keywords are meant for the run. Raise CommandError if the minion's configuration forbids an option.
     """
+    if own:
+        _refuse_near_misses(keywords)
     asked: dict[str, object] = {name: bool(keywords[name]) for name in _FLAGS if keywords.get(name) is not None}
     for name, reader in _READERS.items():
         if keywords.get(name) is not None:
@@ -52,6 +56,18 @@ def options(ctx: Context, test: object, keywords: Mapping[str, object]) -> dict[
         # Otherwise the file of localconfig may set test.
         asked["test"] = tested
     return asked
+
+
+def _refuse_near_misses(keywords: Mapping[str, object]) -> None:
+    for name in keywords:
+        # As in Salt, test counts in any letters (Test=True).
+        if name in _KNOWN or name.lower() == "test":
+            continue
+        near = next((known for known in sorted(_KNOWN) if one_letter_off(name, known)), None)
+        if near is not None:
+            raise InvocationError(
+                f"'{name}' is no argument of a state run. Did you mean '{near}'? Nothing was applied."
+            )
 
 
 def test_mode(ctx: Context, test: object, keywords: Mapping[str, object]) -> bool:
@@ -148,3 +164,13 @@ _READERS: Mapping[str, Callable[[object], object]] = {
     "localconfig": _text("localconfig", "the path of a YAML file with options"),
     "cache_name": _text("cache_name", "a plain name"),
 }
+
+#: All keywords of the functions that start a state run.
+_KNOWN = frozenset(
+    (
+        *_FLAGS,
+        *_READERS,
+        *("concurrent", "env", "ids", "id_", "mods", "name", "orchestration_jid", "pillar_enc", "pillarenv", "queue"),
+        *("snapshot", "sync_mods", "terse", "test", "topfn"),
+    )
+)

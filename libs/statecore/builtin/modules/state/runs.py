@@ -205,7 +205,7 @@ def single(
 
         salt '*' state.single pkg.installed name=vim
     """
-    options = arguments.options(ctx, test, kwargs)
+    options = arguments.options(ctx, test, kwargs, own=False)
     state, _, function = str(fun).partition(".")
     if not function:
         ctx.scratch["retcode"] = _COMPILE_ERROR
