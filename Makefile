@@ -127,7 +127,7 @@ k8s-run: $(VENV)/.ready ## run overlays/lab on podman: a highstate, rollouts and
 interop: $(VENV)/.ready oracle $(RELEASES:%=.interop/%/.ready) ## test stock minions at our master and our minion at stock masters, three releases (root, minutes)
 	SALTERN_ORACLE=$(abspath .oracle) SALTERN_INTEROP=$(abspath .interop) $(BIN)/pytest -q -m interop tests/interop
 
-chaos: $(VENV)/.ready oracle ## kill, stop and cut off every role, Redis and 52 minions while jobs run; count lost jobs (SECONDS=600 SEED=)
+chaos: $(VENV)/.ready oracle ## replace all keys, then kill, stop and cut off every role, Redis and 52 minions while jobs run; count lost jobs (SECONDS=600 SEED=)
 	SALTERN_ORACLE=$(abspath .oracle) $(BIN)/python -m tests.chaos.run --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
 
 security: $(VENV)/.ready ## try every known attack on a master, and count: N refused of M tried (T= selects: T="-k replay")
