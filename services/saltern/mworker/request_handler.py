@@ -71,8 +71,6 @@ class RequestHandler:
         self._watchdog = watchdog or Watchdog({}, context.options.request_deadline)
         #: This worker's pool while it decrypts a request of unknown command; empty if the request is known to belong here.
         self._opening_pool = ""
-        #: Map of minion id to the last (public key, token) that passed, so that a token is verified once.
-        self._tokens: dict[str, tuple[str, bytes]] = {}
         #: Whether a worker that died had the request before.
         self._again = False
         #: Seconds. ``request_id`` of a minion's job is remembered for as long as a request may be older than the last one, twice.
@@ -179,7 +177,7 @@ class RequestHandler:
             now=time.time(),
             ttl=self._context.options.request_server_ttl,
             minimum_version=self._context.options.minimum_auth_version,
-            tok_cache=self._tokens,
+            tok_cache=self._context.tokens,
         )
 
     def _command(self, cmd: str, opened: OpenedRequest) -> bytes | SealedDeferredReply:

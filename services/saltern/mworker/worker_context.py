@@ -16,6 +16,7 @@ from saltern.kit.links.event_bus import Prepared
 from saltern.kit.process.metrics import Metrics
 from saltern.kit.process.tracing import Tracing
 from saltern.mworker.audit_log import AuditLog
+from saltern.mworker.bounded_cache import BoundedCache
 from saltern.mworker.pillar_seal import PillarSeal
 from saltern.mworker.quotas import Quotas
 from saltwire.crypticle import Crypticle
@@ -26,6 +27,14 @@ from statecore.sources.fileserver import FileServer
 #: Seconds for which epochs read from Redis are reused, so a worker may lag behind a key rotation for so long. That is harmless,
 #: because the previous session key is accepted, too; a sign-in and a request that cannot be decrypted read the newest epochs.
 _EPOCH_AGE = 2.0
+
+
+#: A minion's facts (epoch, public key, acceptance), and its session keys of two epochs.
+Session = tuple[tuple[int, str, int], tuple[Crypticle, ...]]
+
+#: Bytes of an entry beside the texts in it, measured: two keys with their ciphers and HMAC states, or a pair.
+_SESSION_BYTES = 1600
+_TOKEN_BYTES = 300
 
 
 @dataclass
@@ -58,12 +67,18 @@ class WorkerContext:
     #: (epoch, key string) of publications; a cache, because each sign-in needs it.
     _aes: tuple[int, str] = (-1, "")
     #: Map of minion id to ((epoch, public key, acceptance), session keys); a cache, so that keys are derived once an epoch.
-    _sessions: dict[str, tuple[tuple[int, str, int], tuple[Crypticle, ...]]] = field(default_factory=dict)
+    _sessions: BoundedCache[Session] = field(init=False)
+    #: Map of minion id to the last (public key, token) that passed, so that a token is verified once.
+    tokens: BoundedCache[tuple[str, bytes]] = field(init=False)
     #: Maps of minion id to the pillar and to its encrypted form; a pillar is decrypted again only after a change.
     _pillars: dict[str, Mapping[str, object]] = field(default_factory=dict)
     _sealed: dict[str, bytes] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        most = self.options.worker_cache_bytes
+        self._sessions = BoundedCache(most, lambda session: _SESSION_BYTES + len(session[0][1]))
+        self.tokens = BoundedCache(most, lambda known: _TOKEN_BYTES + len(known[0]) + len(known[1]))
+        self.metrics.worker_cache_bytes.set_function(lambda: float(self._sessions.bytes + self.tokens.bytes))
         self.quotas = Quotas(self.options, self.metrics.quota_refusals, self.log)
         self.audit = AuditLog(self.options, self.store.audit, self.log)
 

@@ -68,6 +68,11 @@ class WorkerOptions(Values):
         "largest rate of requests of one address (IPv6: one /64) on 4506 over more than 30 s; above it the address's "
         "connections are read later; 0: unlimited",
     )
+    worker_cache_bytes: int = option(
+        64 * 1024 * 1024,
+        "bytes of memory that a worker uses at most to keep minions' session keys, and as many for their tokens; minions that were "
+        "not heard of for longest are dropped first, and their keys are derived again",
+    )
     worker_max_requests: int = option(
         0, "number of requests after which a worker restarts, between two requests; 0: never"
     )

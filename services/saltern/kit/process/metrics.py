@@ -47,6 +47,7 @@ class Metrics(NamedTuple):
     job_seconds: Histogram
     events_dropped: Counter
     minions_present: Gauge
+    worker_cache_bytes: Gauge
     jobs_bytes: Gauge
     jobs_evicted: Counter
     lives_ended: Counter
@@ -88,6 +89,7 @@ SERVED_BY: Mapping[str, frozenset[str]] = {
     "job_seconds": frozenset({"mworker"}),
     "events_dropped": frozenset({"eventpublisher"}),
     "minions_present": frozenset({"maintenance"}),
+    "worker_cache_bytes": frozenset({"mworker"}),
 }
 
 
@@ -190,5 +192,10 @@ def new_metrics(role: str) -> Metrics:
         events_dropped=counter("events_dropped", "salt_events_dropped", "Events that a slow listener did not get"),
         minions_present=gauge(
             "minions_present", "salt_minions_present", "Minions that were heard of within presence_window"
+        ),
+        worker_cache_bytes=gauge(
+            "worker_cache_bytes",
+            "salt_worker_cache_bytes",
+            "Memory of the session keys and tokens of minions that a worker keeps (worker_cache_bytes)",
         ),
     )
