@@ -27,8 +27,9 @@ from typing import NoReturn, Protocol
 
 from saltern.kit.process.supervision import Rollout, Watched
 
-#: Options of prctl(2): the signal that a process gets when its parent dies.
+#: Options of prctl(2): the signal that a process gets when its parent dies, and the name of a process (15 bytes).
 _PR_SET_PDEATHSIG = 1
+_PR_SET_NAME = 15
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -211,6 +212,8 @@ class Parent:
         code = 1
         try:
             end_with_parent(parent)
+            # All children have the command line of the parent; `ps -o comm` and top tell them apart.
+            _LIBC.prctl(_PR_SET_NAME, child.name.encode()[:15], 0, 0, 0)
             os.setpgid(0, 0)
             signal.set_wakeup_fd(-1)
             for number in _SIGNALS:

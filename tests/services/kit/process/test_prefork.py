@@ -103,6 +103,11 @@ def test_a_killed_child_is_replaced_and_the_other_left_alone(start: Callable[[st
     assert alive(parent.lives("two")[0])
 
 
+def test_a_child_has_its_own_name(start: Callable[[str], Running]) -> None:
+    parent = start("stay")
+    assert Path(f"/proc/{parent.lives('one')[0]}/comm").read_text() == "one\n"
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_the_parent_ends_its_children_and_waits_for_them(
     number: signal.Signals, start: Callable[[str], Running], tmp_path: Path
