@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import ModuleType
 
+from statecore.loader.compat.state_helpers import HELPERS
 from statecore.loader.current_context import context_of
 from statecore.loader.dunders import SaltTable
 
@@ -52,6 +53,8 @@ class _FunctionModule(ModuleType):
             raise AttributeError(function)
         kind, _, stem = self.__name__.removeprefix("salt.").partition(".")
         full = f"{_VIRTUAL.get(stem, stem)}.{function}"
+        if kind == "states" and full in HELPERS:
+            return HELPERS[full]
         wanted, fixed = _PRIVATE.get(full, (full, {}))
         if function.startswith("_") and full not in _PRIVATE:
             raise AttributeError(f"'{self.__name__}.{function}' is private to Salt")

@@ -255,3 +255,22 @@ def test_a_minion_has_no_client(tmp_path: Path) -> None:
         runtime.functions["clients.runner"]()
     with pytest.raises(CommandError, match="a minion must not call wheel functions"):
         runtime.functions["clients.wheel"]("key.list")
+
+
+def test_runners_of_an_extension(tools: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    site, package = tmp_path / "site", "acme_runner_extension"
+    for name, text in (
+        (f"{package}/__init__.py", ""),
+        (
+            f"{package}/runners/acme.py",
+            "def ask(x):\n    return [x, __opts__['id'], __salt__['test.arg'](1)['args']]\n",
+        ),
+        (f"{package}/runners/other.py", "NAME = 'test'\ndef f():\n    return 1\n"),
+        (f"{package}-1.0.dist-info/entry_points.txt", f"[salt.loader]\nacme = {package}\n"),
+    ):
+        (site / name).parent.mkdir(parents=True, exist_ok=True)
+        (site / name).write_text(text)
+    monkeypatch.syspath_prepend(str(site))
+    assert _call(tools, "acme.ask", 5) == [5, "master", [1]]
+    # A file that only mentions the name of a built-in runner does not hide it.
+    assert _call(tools, "test.arg", 1)["args"] == [1]

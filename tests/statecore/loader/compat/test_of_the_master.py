@@ -23,6 +23,8 @@ import salt.key
 import salt.output.nested
 import salt.pillar
 import salt.state
+import salt.states.file
+import salt.states.git
 import salt.utils.atomicfile
 import salt.utils.event
 import salt.utils.extmods
@@ -165,6 +167,22 @@ KEPT: list[tuple[list[str], Any]] = [
     (["salt.utils.minions.CkMinions(__opts__).check_minions('db*', 'compound')"], {"minions": [], "missing": []}),
     (["salt.utils.minions.get_minion_data('web1', __opts__)"], ("web1", None, None)),
     (["rendered('t.jinja')"], "1 5"),
+    (
+        ["salt.states.git._fail({}, 'no', ['a', 'b'])"],
+        {"result": False, "comment": "no\n\nChanges already made: a. b."},
+    ),
+    (["salt.states.git._fail({}, 'no', ['a'])"], {"result": False, "comment": "no\n\nChanges already made: a"}),
+    (["salt.states.git._neutral_test({}, 'would')"], {"result": None, "comment": "would"}),
+    (
+        ["salt.states.git._uptodate({}, '/r', local_changes=True)['comment']"],
+        "Repository /r is up-to-date, but with uncommitted changes. Set 'force_reset' to True to purge uncommitted changes.",
+    ),
+    (
+        ["salt.states.git._already_cloned({}, '/r', 'main', ['c'])['comment']"],
+        "Repository already exists at /r and is checked out to branch 'main'\n\nChanges made: c",
+    ),
+    (["salt.states.file._error({}, 'bad')"], {"result": False, "comment": "bad"}),
+    (["salt.states.file._check_user('root', 'nosuch')"], "Group nosuch is not available"),
     (
         ["__salt__.missing_fun_string('no.such'), __salt__.missing_fun_string('test.ping')"],
         ("'no.such' is not available.", "'test.ping' is not available."),
