@@ -25,8 +25,15 @@ FILES: Mapping[str, Mapping[str, Sequence[str]]] = {
         "log": ("logmod",),
         "sys": ("sysmod",),
         "ini": ("ini_manage",),
+        "debconf": ("debconfmod",),
+        "lvm": ("linux_lvm",),
+        "partition": ("parted_partition",),
+        "raid": ("mdadm_raid",),
+        "acl": ("linux_acl",),
+        "lowpkg": ("dpkg_lowpkg",),
     },
-    "states": {"virtualenv": ("virtualenv_mod",), "pip": ("pip_state",), "x509": ("x509_v2",), "ini": ("ini_manage",)}
+    "states": {"debconf": ("debconfmod",), "raid": ("mdadm_raid",), "acl": ("linux_acl",)}
+    | {"virtualenv": ("virtualenv_mod",), "pip": ("pip_state",), "x509": ("x509_v2",), "ini": ("ini_manage",)}
     | {"salt": ("saltmod",)},
 }
 

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import unquote
 
-from statecore.builtin.modules.pkg_apt import apt, repositories
+from statecore.builtin.modules.pkg_apt import apt, files, repositories
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
 from statecore.system.packages import package_requests
@@ -22,7 +22,7 @@ from statecore.system.packages.package_versions import deb
 VIRTUAL = "pkg"
 
 #: Further modules that define functions of ``pkg`` on Debian.
-PARTS = (repositories,)
+PARTS = (files, repositories)
 
 ALIASES = {"available_version": "latest_version", "latest_version": "latest_version"}
 
