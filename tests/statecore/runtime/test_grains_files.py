@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from statecore.runtime.runtime import local_runtime
+from tests.conftest import Oracle
 
 #: (file below _grains, its text, grains that are there, grains that are not)
 CASES: list[tuple[str, str, dict[str, Any], list[str]]] = [
@@ -47,3 +49,28 @@ def test_other_files_run_after_the_core_file(tmp_path: Path) -> None:
     (tmp_path / "grains/a.py").write_text("def f(grains):\n    return {'seen': grains.get('os')}\n")
     grains = local_runtime({"extension_modules": str(tmp_path), "id": "web1"}).call("grains.items").value
     assert grains["seen"] == "Own"
+
+
+@pytest.mark.oracle
+def test_salts_own_core_file(tmp_path: Path, oracle: Oracle, caplog: pytest.LogCaptureFixture) -> None:
+    built_in = local_runtime({"id": "web1"}).call("grains.items").value
+    (tmp_path / "grains").mkdir()
+    place = oracle.run("python", "-c", "import salt.grains.core as core; print(core.__file__)").strip()
+    shutil.copy(place, tmp_path / "grains/core.py")
+    grains = local_runtime({"extension_modules": str(tmp_path), "id": "web1"}).call("grains.items").value
+    assert "are left out" not in caplog.text
+    # Only Salt's file has these two.
+    assert {"fibre_channel_host", "zmqversion"} <= grains.keys() - built_in.keys()
+    same = (
+        "os",
+        "os_family",
+        "osfinger",
+        "osarch",
+        "kernel",
+        "num_cpus",
+        "ip4_interfaces",
+        "host",
+        "saltversion",
+        "init",
+    )
+    assert {name: grains[name] for name in same} == {name: built_in[name] for name in same}

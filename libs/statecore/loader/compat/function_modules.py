@@ -40,6 +40,7 @@ _VIRTUAL: Mapping[str, str] = {
 _PRIVATE: Mapping[str, tuple[str, Mapping[str, object]]] = {
     "cmd._run_quiet": ("cmd.run", {"output_loglevel": "quiet"}),
     "cmd._run_all_quiet": ("cmd.run_all", {"output_loglevel": "quiet"}),
+    "cmd._retcode_quiet": ("cmd.retcode", {"output_loglevel": "quiet"}),
 }
 
 

@@ -350,3 +350,12 @@ def _addresses(
 def subnets(interfaces: object = None) -> object:
     """Return the IPv4 networks of the managed host (``10.0.0.0/8``), as the function ``network.subnets`` does."""
     return context_of("salt.utils.network.subnets").call("network.subnets", interfaces)
+
+
+def _get_interfaces() -> dict[str, _Interface]:
+    """Return the machine's network interfaces, as ``interfaces``. Copies of Salt's core grains import this name."""
+    return interfaces()
+
+
+def _clear_interfaces() -> None:
+    """Do nothing: interfaces are not cached. Copies of Salt's core grains import this name."""

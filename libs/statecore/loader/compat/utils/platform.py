@@ -43,8 +43,21 @@ def get_machine_identifier() -> dict[str, str]:
     return {}
 
 
+def linux_distribution(full_distribution_name: bool = True) -> tuple[str, str, str]:
+    """Return (name, version, codename) of the machine's distribution; its id instead of the name with
+    ``full_distribution_name=False``.
+    """
+    release = _os_release()
+    name = release.get("NAME" if full_distribution_name else "ID", "")
+    return name, release.get("VERSION_ID", ""), release.get("VERSION_CODENAME", "")
+
+
 def _os_release_id() -> str:
+    return _os_release().get("ID", "")
+
+
+def _os_release() -> dict[str, str]:
     try:
-        return str(_platform.freedesktop_os_release().get("ID", ""))
+        return _platform.freedesktop_os_release()
     except OSError:
-        return ""
+        return {}
