@@ -83,7 +83,7 @@ def test_where_things_are(tree):
     assert tree.call("cp.cache_files", "salt://web/conf/a.txt,salt://nothing") == [place, False]
     assert tree.call("cp.cache_dir", "salt://web/conf", exclude_pat="*b.txt") == [place]
     assert tree.call("cp.cache_dir", "salt://web/conf", include_pat="E@a.t") == [place]
-    assert len(tree.call("cp.cache_master")) == 5
+    assert len(tree.call("cp.cache_master")) == 6
     assert tree.call("cp.hash_file", "salt://web/conf/a.txt")["hash_type"] == "sha256"
     assert tree.call("cp.stat_file", "salt://web/conf/a.txt") == "0644"
 
