@@ -90,7 +90,9 @@ ANSWERS = [
     ("lstat", ("/none",), {}),
     ("chown", ("/none", "me", "us"), "File not found"),
     ("chown", ("/d/a.txt", "me", "us"), None),
-    ("chgrp", ("/d/a.txt", "none"), "Group none is not available"),
+    ("chown", ("/d/a.txt", "none", "none"), "User does not exist\nGroup does not exist\n"),
+    ("chown", ("/none", "none", "us"), "User does not exist\nFile not found"),
+    ("chgrp", ("/d/a.txt", "none"), "Group does not exist\n"),
     ("set_mode", ("/d/a.txt", "600"), "0600"),
 ]
 

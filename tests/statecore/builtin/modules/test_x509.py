@@ -564,3 +564,11 @@ def test_the_names_of_the_issuer_are_copied(host):
     assert told == {"critical": False, "value": ["DNS:ca.example.com", "mail:me@example.com"]}
     with pytest.raises(CommandError, match="issuerAltName: Need CA certificate to copy"):
         host.call("x509.create_certificate", signing_private_key="/pki/ca.key", issuerAltName="issuer:copy")
+
+
+def test_signing_policies_of_the_configuration(plain):
+    plain.opts["x509_signing_policies"] = {"www": [{"minions": "*"}, {"days_valid": 30}], "own": {"days_valid": 1}}
+    plain.pillar["x509_signing_policies"] = {"own": {"days_valid": 2}}
+    assert plain.call("x509.get_signing_policy", "www") == {"minions": "*", "days_valid": 30}
+    assert plain.call("x509.get_signing_policy", "own") == {"days_valid": 2}
+    assert plain.call("x509.get_signing_policy", "none") in ({}, "Signing policy none does not exist.")

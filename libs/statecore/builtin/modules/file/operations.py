@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from statecore.builtin.modules.file.queries import get_mode
@@ -201,15 +202,26 @@ def set_mode(ctx: Context, path: str, mode: object) -> str:
 
 
 def chown(ctx: Context, path: str, user: str | int | None, group: str | int | None) -> str | None:
-    """Set owner and group of a file. Return None on success, else the reason as text."""
+    """Set owner and group of a file. Return None on success, else each reason as a line, in Salt's words."""
     real_path = ctx.host.path(path)
-    if not real_path.exists():
-        return "File not found"
+    missing = "User does not exist\n" if user and not _is_known(ctx.host.uid, user) else ""
+    missing += "Group does not exist\n" if group and not _is_known(ctx.host.gid, group) else ""
+    missing += "" if real_path.exists() else "File not found"
+    if missing:
+        return missing
     try:
         managed_file.set_attributes(ctx.host, real_path, Attributes(user or None, group or None))
     except HostError as error:
         return str(error)
     return None
+
+
+def _is_known(number_of: Callable[[str | int], int], name: str | int) -> bool:
+    try:
+        number_of(name)
+    except HostError:
+        return False
+    return True
 
 
 def chgrp(ctx: Context, path: str, group: str | int | None) -> str | None:
