@@ -96,6 +96,8 @@ def run(
         True: do not wait for the command
     hide_output
         True: return ""
+    use_vt
+        True: run the command on a pseudo terminal, which joins its output and errors. The host needs the program script.
     raise_err
         True: raise CommandError for an exit code other than 0
 
@@ -340,8 +342,6 @@ def _checked(kwargs: Mapping[str, object]) -> dict[str, Any]:
     if unknown:
         log.warning("cmd ignores the arguments %s, as in Salt", ", ".join(unknown))
         given = {name: value for name, value in given.items() if name in _ARGUMENTS}
-    if given.get("use_vt"):
-        raise InvocationError("not supported: use_vt; commands run without a terminal")
     return given
 
 
@@ -355,6 +355,8 @@ def _run(ctx: Context, cmd: object, options: Mapping[str, Any]) -> CommandReturn
     _need(ctx, options)
     if options.get("bg"):
         command = _background(command)
+    elif options.get("use_vt"):
+        command = _on_terminal(ctx, command, options)
     result = ctx.host.run(
         command,
         shell=options.get("shell") or str(ctx.opts.get("command_shell") or "/bin/sh"),
@@ -374,6 +376,14 @@ def _run(ctx: Context, cmd: object, options: Mapping[str, Any]) -> CommandReturn
     code = _judged(result, options)
     if not options.get("ignore_retcode"):
         ctx.scratch["retcode"] = code
+    if options.get("use_vt"):
+        # As in Salt: what a terminal shows is not stripped.
+        return {
+            "pid": result.pid,
+            "retcode": code,
+            "stdout": result.stdout.replace("\r\n", "\n"),
+            "stderr": result.stderr,
+        }
     strip = options.get("rstrip", True)
     stdout = result.stdout.rstrip() if strip else result.stdout
     stderr = result.stderr.rstrip() if strip else result.stderr
@@ -406,6 +416,19 @@ def _background(command: str | list[str]) -> list[str]:
     """Return a shell command that starts ``command`` in the background and prints its process id."""
     text = command if isinstance(command, str) else shlex.join(command)
     return ["/bin/sh", "-c", f"( {text}\n) </dev/null >/dev/null 2>&1 & echo $!"]
+
+
+def _on_terminal(ctx: Context, command: str | list[str], options: Mapping[str, Any]) -> list[str]:
+    """Return the command that runs ``command`` on a pseudo terminal, by the host's program script(1).
+
+    Raises CommandError if the host does not have the program.
+    """
+    program = ctx.host.which("script")
+    if program is None:
+        raise CommandError("use_vt: the host has no program script; install the package bsdutils or util-linux")
+    shell = str(options.get("shell") or ctx.opts.get("command_shell") or "/bin/sh")
+    text = shlex.join([shell, "-c", command]) if isinstance(command, str) else shlex.join(command)
+    return [program, "--quiet", "--return", "--command", text, "/dev/null"]
 
 
 def _need(ctx: Context, options: Mapping[str, Any]) -> None:

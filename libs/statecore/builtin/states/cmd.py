@@ -67,7 +67,7 @@ def run(
         True: do not wait for the command
     """
     given = _given(locals(), ("creates", "root", "stateful", "ignore_timeout"))
-    refused = _refused(env, use_vt)
+    refused = _refused(env)
     if refused:
         return Plan.failed(refused)
     there = _created(ctx, creates)
@@ -138,7 +138,7 @@ def script(
     All other arguments are as in ``cmd.run``.
     """
     given = _given(locals(), ("source", "creates", "stateful", "args"))
-    refused = _refused(env, use_vt)
+    refused = _refused(env)
     if refused:
         return Plan.failed(refused)
     there = _created(ctx, creates)
@@ -205,10 +205,10 @@ def _given(local: Mapping[str, object], own: tuple[str, ...]) -> dict[str, objec
     }
 
 
-def _refused(env: object, use_vt: bool) -> str:
+def _refused(env: object) -> str:
     if env is not None and not isinstance(env, list | dict):
         return "Invalidly-formatted 'env' parameter. See documentation."
-    return "not supported: use_vt" if use_vt else ""
+    return ""
 
 
 def _is_stateful(stateful: object) -> bool:

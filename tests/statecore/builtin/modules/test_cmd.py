@@ -69,7 +69,6 @@ def test_answers(call, name, args, options, answer):
 @pytest.mark.parametrize(
     ("args", "options", "error", "words"),
     [
-        (("true",), {"use_vt": True}, InvocationError, "not supported: use_vt"),
         (("true",), {"env": "A=1"}, InvocationError, "env must be a map"),
         (("true",), {"env": ["A=1"]}, InvocationError, "env must be a map"),
         (("true",), {"umask": "999"}, InvocationError, "Invalid umask: '999'"),
@@ -226,3 +225,14 @@ def test_commands_of_another_user(call, tmp_path):
     assert call("run", "pwd", cwd=str(closed), runas="nobody") == str(closed)
     assert call("run", "echo $SHELL $USER", runas="nobody") == "/bin/sh nobody"
     assert call("run", "echo $SHELL", runas="nobody", shell="/bin/bash") == "/bin/bash"
+
+
+def test_a_command_on_a_terminal(call):
+    told = call("run_all", "test -t 1 && echo yes; echo e >&2; exit 3", use_vt=True)
+    assert (told["retcode"], told["stdout"], told["stderr"]) == (3, "yes\ne\n", "")
+    assert call("run", ["sh", "-c", 'test -t 0 && echo "$0"', "a b"], use_vt=True) == "a b\n"
+
+
+def test_a_host_without_terminals(plain):
+    with pytest.raises(CommandError, match="the host has no program script"):
+        plain.call("cmd.run", "true", use_vt=True)
