@@ -11,7 +11,7 @@ import socket
 from typing import Literal, TypeAlias, TypedDict
 
 from statecore.loader.compat.filter_aliases import filter_getattr
-from statecore.loader.current_context import context_of
+from statecore.loader.current_context import context_of, current
 
 __getattr__ = filter_getattr(
     __name__,
@@ -254,8 +254,15 @@ def is_reachable_host(entity_name: str) -> bool:
 
 
 def get_fqhostname() -> str:
-    """Return the fully qualified host name of the managed host."""
-    return str(context_of("salt.utils.network.get_fqhostname").grains.get("fqdn") or socket.getfqdn())
+    """Return the full host name: the grain ``fqdn``, else the canonical name of the machine's own host name."""
+    ctx = current.get()
+    if ctx is not None and ctx.grains.get("fqdn"):
+        return str(ctx.grains["fqdn"])
+    try:
+        rows = socket.getaddrinfo(socket.gethostname(), 0, type=socket.SOCK_STREAM, flags=socket.AI_CANONNAME)
+    except socket.gaierror:
+        rows = []
+    return next((row[3] for row in rows if row[3]), "") or socket.getfqdn()
 
 
 class _AddressFacts(TypedDict, total=False):
