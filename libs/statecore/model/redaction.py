@@ -33,6 +33,7 @@ SECRET_NAME = re.compile(
 SECRET_POSITIONS: Mapping[str, tuple[int, ...]] = {
     "shadow.set_password": (1,),
     "shadow.gen_password": (0,),
+    "debconf.set": (3,),
     "mysql.user_create": (2,),
     "mysql.user_chpass": (2,),
     "hashutil.hmac_signature": (1,),
