@@ -103,6 +103,14 @@ SAMPLES = {
     ),
     ("summary", "text"): ("one\ntwo", "one (and 1 more line)"),
     ("summary", "compile errors"): ({"web1": ["No matching sls", "x y"]}, "web1: No matching sls (and 1 more line)"),
+    ("summary", "warnings"): (
+        {
+            "web1": {
+                "file_|-a_|-/a_|-managed": {"result": True, "changes": {}, "duration": 1, "warnings": ["a.sls:3: x"]}
+            }
+        },
+        "web1: 1 succeeded, 1 with warnings, 0.0 s",
+    ),
     ("summary", "runs"): (
         {
             "web1": {
