@@ -330,7 +330,7 @@ _STATES = _words(
     "boto_secgroup boto_sns boto_sqs boto_vpc bower buildout cabal ceph chef chronos_job cimc "
     "cisconso composer cryptdev csf cyg ddns dellchassis drac dvs elasticsearch_index "
     "elasticsearch_index_template eselect esxcluster esxdatacenter esxi esxvm ethtool glance_image "
-    "glassfish glusterfs gnomedesktop heat hg icinga2 ifttt incron infoblox_a infoblox_cname "
+    "glassfish glusterfs gnomedesktop heat hg icinga2 ifttt infoblox_a infoblox_cname "
     "infoblox_host_record infoblox_range ipmi jboss7 jenkins junos kapacitor kernelpkg keystone "
     "keystone_domain keystone_endpoint keystone_group keystone_project keystone_role "
     "keystone_role_grant keystone_service keystone_user keystore layman libcloud_dns "
@@ -339,7 +339,7 @@ _STATES = _words(
     "mssql_role mssql_user msteams napalm_yang neutron_network neutron_secgroup neutron_secgroup_rule "
     "neutron_subnet nexus nfs_export nxos nxos_upgrade openstack_config openvswitch_bridge "
     "openvswitch_db openvswitch_port opsgenie panos pbm pcs pdbedit pecl portage_config ports "
-    "powerpath pyrax_queues rbac rbenv rdp restconf rsync rvm serverdensity_device slack "
+    "powerpath pyrax_queues rbac rbenv rdp restconf rvm serverdensity_device slack "
     "smartos smtp solrcloud sqlite3 statuspage svn sysrc telemetry_alert testinfra tomcat "
     "trafficserver tuned vagrant vbox_guest victorops wordpress xml xmpp zenoss zone "
 )
