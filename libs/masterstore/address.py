@@ -43,7 +43,7 @@ _REACHED_BY = ("ssl", "socket_")
 
 @dataclass(frozen=True)
 class Sentinels:
-    """Addresses of Sentinels, the name of the service, and the connection options for Sentinels and Redis."""
+    """The parts of a ``redis+sentinel://`` URL: addresses of Sentinels, service name, options for Sentinels and Redis."""
 
     hosts: tuple[tuple[str, int], ...]
     service: str
@@ -58,7 +58,10 @@ IN_FILE = "file://"
 
 
 def read_url(address: str) -> str:
-    """Return the URL of an address: the address itself, or the content of the file that it names. Raises ValueError."""
+    """Return the Redis URL of an address: the address itself, or for ``file://`` the content of the file.
+
+    Raises ValueError if the file cannot be read.
+    """
     if not address.startswith(IN_FILE):
         return address
     path = Path(address.removeprefix(IN_FILE))
@@ -75,7 +78,7 @@ _USERINFO = re.compile(r"(?<=//)[^/?]*@")
 
 
 def login_of(url: str) -> tuple[str, ...]:
-    """Return (user, password), (password,) or () as the URL has it in front of the host. Raises ValueError."""
+    """Return (user, password), (password,) or () from a Redis URL. Raises ValueError for a malformed URL."""
     found = _USERINFO.search(url)
     if found is None or "?" in url[: found.end()]:
         return ()

@@ -79,7 +79,7 @@ return 1
 
 
 class _Writer:
-    """One process as the writer of entries: its name, its count, and what is not sealed yet."""
+    """The state of one process as a writer of audit entries: its name, its count of entries, and those not sealed yet."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
@@ -116,7 +116,7 @@ class Audit:
         return made, self._records.code(AUDIT_ENTRY, made)
 
     def confirm(self, written: bool | None) -> None:
-        """Note whether Redis has the entry that ``entry`` returned last; None: that is not known."""
+        """Record whether Redis stored the entry that ``entry`` returned last: True, False, or None if that is not known."""
         me = self._me
         if written:
             me.given += 1
@@ -138,7 +138,7 @@ class Audit:
             self.confirm(written)
 
     def _writer(self) -> _Writer:
-        """Return this process as a writer: a child counts for itself."""
+        """Return the _Writer of this process. After a fork the child gets a new one with a name of its own."""
         if self._me.pid != os.getpid():
             self._me = _Writer(os.getpid())
         return self._me
@@ -178,7 +178,10 @@ class Audit:
         return sealed
 
     def _follow(self, end: bytes, mac: bytes) -> StoreCorrupt | None:
-        """Take the recorded end, which another process moved; return what is wrong with it."""
+        """Load the recorded end (the last seal, text and code), which another process replaced.
+
+        Return None, or a StoreCorrupt error with the reason if the chain became shorter or the code is wrong.
+        """
         before, seal = self._last, read_seal(end) or Seal()
         self._end, self._last = end, seal
         self._name = (
@@ -193,7 +196,10 @@ class Audit:
         return None
 
     def _write(self, lines: bytes, last: str, count: int, size: int, now_ms: int, kept: int, most_bytes: int) -> bool:
-        """Write the seal of these entries; return False if another process was faster."""
+        """Append a seal over ``count`` entries to the chain. Return False if another process sealed at the same time.
+
+        ``lines``: a line with stream id and code for each entry; ``last``: stream id of the last one; ``size``: their bytes.
+        """
         me, before = self._writer(), self._last
         total, size_of_all = before.total + count, before.total_size + size
         # A seal that leaves entries over says nothing of the newest ones.
@@ -227,7 +233,7 @@ class Audit:
         return bool(written)
 
     def _dropped(self, total: int, size: int, kept: int, most_bytes: int) -> tuple[str, Seal] | None:
-        """Return (stream id, seal) of the newest seal that leaves with its entries; None if all stay."""
+        """Return (stream id, seal) of the newest seal that is removed now together with its entries; None if nothing is removed."""
         if total <= kept and (not most_bytes or size <= most_bytes):
             return None
         oldest: list[tuple[str, Seal]] = []
@@ -243,7 +249,7 @@ class Audit:
     # --- reading
 
     def end(self) -> tuple[bytes, bytes]:
-        """Return (text, authentication code) of the recorded end, which is the last seal; empty ones if there is none."""
+        """Return (JSON text, authentication code) of the recorded end, which is the last seal; empty bytes if there is none."""
         seal, mac = self._client.call("hmget", keys.AUDIT_END, "seal", "mac")
         return _bytes(seal), _bytes(mac)
 

@@ -43,7 +43,7 @@ class AuditRecord(NamedTuple):
 
 
 class SealName(NamedTuple):
-    """Names one seal: its number (0: no seal yet) and its SHA-256 hash."""
+    """The number (0: no seal yet) and the SHA-256 hash that identify one seal of the audit record."""
 
     number: int = 0
     hash: str = ""
@@ -51,7 +51,7 @@ class SealName(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Seal:
-    """The content of a seal. The default is the state before the first one."""
+    """The content of a seal of the audit record. The default values are those before the first seal."""
 
     number: int = 0
     #: Hash of the seal before; "" for the first one.
@@ -128,7 +128,7 @@ def digest_of(codes: bytes) -> str:
 
 
 def code_line(entry: AuditRecord) -> bytes:
-    """Return the line that stands for an entry in the digest of its seal."""
+    """Return the line ``<stream id> <authentication code>`` of an audit entry, from which its seal's digest is computed."""
     return b"%s %s\n" % (entry.stream_id.encode(), entry.mac)
 
 
@@ -142,7 +142,10 @@ def read_seal(text: bytes) -> Seal | None:
 
 
 def read_place(text: bytes) -> tuple[str, int, int]:
-    """Return (worker, its count, number of unsure entries directly before) of an audit entry; ("", 0, 0) if malformed."""
+    """Return (worker's name, the worker's count, number of unconfirmed entries directly before) of an audit entry.
+
+    ("", 0, 0) for a malformed entry.
+    """
     try:
         found = json.loads(text)
         return str(found["by"]), int(found["no"]), int(found.get("unsure", 0))
@@ -151,7 +154,7 @@ def read_place(text: bytes) -> tuple[str, int, int]:
 
 
 def first_kept(oldest: Sequence[Seal], total: int, size: int, *, kept: int, most_bytes: int) -> Seal | None:
-    """Return the newest of the ``oldest`` seals that is not needed any more; None if all are.
+    """Return the newest of the ``oldest`` seals that may be removed with its entries; None if none may.
 
     ``total`` and ``size``: number and bytes of all entries that were ever sealed. ``kept``: number of entries that stay
     at least. ``most_bytes``: bytes of entries that stay at most; 0: unlimited.
@@ -173,7 +176,7 @@ def number_of(stream_id: str) -> tuple[int, int]:
 
 
 def fault_of(records: Records, kind: str, text: bytes, mac: bytes) -> str:
-    """Return why the authentication code of a record is wrong; "" if it is right."""
+    """Return as text why the authentication code of an audit entry or seal is wrong; "" if it is right."""
     try:
         records.check(kind, text, mac, keys.AUDIT)
     except StoreCorrupt as error:
@@ -182,13 +185,16 @@ def fault_of(records: Records, kind: str, text: bytes, mac: bytes) -> str:
 
 
 class _Counts:
-    """The counts of the workers, as the entries that were read so far have them."""
+    """The largest count of each worker in the audit entries that were checked so far."""
 
     def __init__(self) -> None:
         self.last: dict[str, int] = {}
 
     def fault(self, text: bytes, *, whole: bool) -> str:
-        """Take an entry; return what its count says is wrong, or "". ``whole``: no older entry was removed by a worker."""
+        """Check an audit entry's count against its worker's last one; return the fault as text, "" if there is none.
+
+        ``whole``: no older entry was removed, so the first count of a worker must be 1.
+        """
         by, no, unsure = read_place(text)
         before = self.last.get(by)
         self.last[by] = max(no, before or 0)
@@ -283,21 +289,21 @@ def _faults_of_end(end: tuple[bytes, bytes], last: Seal, name: SealName, records
 
 
 class _Peeked:
-    """Entries in the order of their stream ids, handed out up to a stream id."""
+    """Audit entries in the order of their stream ids, which are yielded in parts: those of one seal after the other."""
 
     def __init__(self, entries: Iterable[AuditRecord]) -> None:
         self._entries = iter(entries)
         self._next: AuditRecord | None = next(self._entries, None)
 
     def until(self, stream_id: str) -> Iterator[AuditRecord]:
-        """Yield the entries up to this stream id that were not handed out yet."""
+        """Yield the entries up to this stream id that were not yielded yet."""
         last = number_of(stream_id)
         while self._next is not None and number_of(self._next.stream_id) <= last:
             yield self._next
             self._next = next(self._entries, None)
 
     def rest(self) -> Iterator[AuditRecord]:
-        """Yield all entries that were not handed out yet."""
+        """Yield all entries that were not yielded yet."""
         while self._next is not None:
             yield self._next
             self._next = next(self._entries, None)

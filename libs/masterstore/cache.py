@@ -176,13 +176,13 @@ class Cache:
         return found
 
     def _signed(self, minion: str, fun: str, packed: bytes) -> bytes:
-        """Return the bytes to store for packed mine data: with its code, if this process has the key."""
+        """Return the bytes that Redis stores for packed mine data: with an authentication code if this process has the key."""
         code = self._records.code(MINE, _mine_record(minion, fun, packed))
         signed: bytes = msgpack.packb(msgpack.ExtType(_SIGNED, code + packed)) if code else packed
         return signed
 
     def _proven(self, minion: str, fun: str, value: object) -> object:
-        """Return the mine data in an unpacked value. Raises StoreCorrupt if no worker of this master stored it."""
+        """Return the mine data in a value from Redis. Raises StoreCorrupt unless a code proves that a worker stored it."""
         where = f"{keys.mine(fun)}[{minion}]"
         if not isinstance(value, msgpack.ExtType) or value.code != _SIGNED:
             self._records.check(MINE, b"", b"", where)

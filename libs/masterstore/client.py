@@ -110,22 +110,22 @@ def _said(error: redis.ResponseError, code: str) -> str:
 
 
 class _Login:
-    """User and password for each new connection (redis-py's ``CredentialProvider``), from the file with the URL.
+    """User and password for each new Redis connection, read again from the file that holds the URL.
 
-    A file that cannot be read, or that names no password, changes nothing: a mounted Secret is replaced at any moment.
+    It is a ``CredentialProvider`` of redis-py. If the file is unreadable or has no password, the last ones are used.
     """
 
     def __init__(self, address: str, first: tuple[str, ...]) -> None:
         self._address, self._last = address, first
 
     def get_credentials(self) -> tuple[str, ...]:
-        """Return (user, password) or (password,)."""
+        """Return (user, password), or (password,) without a user, as redis-py expects."""
         with contextlib.suppress(ValueError):
             self._last = login_of(read_url(self._address)) or self._last
         return self._last
 
     async def get_credentials_async(self) -> tuple[str, ...]:
-        """Return the same."""
+        """Return the same as ``get_credentials``."""
         return self.get_credentials()
 
 

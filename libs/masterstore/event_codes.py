@@ -34,7 +34,7 @@ _SEAL = re.compile(r"(?P<origin>(?P<ms>\d{1,15})-(?P<nonce>[0-9a-f]{16}))-(?P<co
 
 
 class Fault(StrEnum):
-    """The reasons for which an event, or the state of a group, is refused."""
+    """The reason for which an event in Redis, or the shared state of a group of readers, is refused: unsigned, forged, old, repeated."""
 
     UNSIGNED = "unsigned"
     FORGED = "forged"
@@ -88,7 +88,7 @@ class EventCodes:
         self._numbers = itertools.count()
 
     def seal(self, frame: bytes, to: str = "") -> bytes:
-        """Return the seal of a packed event (its time, its number and its code), b"" without a key.
+        """Return the seal of a packed event as bytes ``<time>-<number>-<authentication code>``; b"" without a key.
 
         ``to``: group for which a dead event returns to the stream.
         """
@@ -101,7 +101,7 @@ class EventCodes:
         return origin.encode() + b"-" + self._macs[0](EVENT, _event_record(origin, to, frame))
 
     def fault(self, frame: bytes, to: str, seal: str, entered_ms: int | None = None) -> Fault | None:
-        """Return why an event is refused; None if it is genuine.
+        """Return the Fault for which an event is refused; None if it is genuine.
 
         ``entered_ms``: time of its entry in the stream, milliseconds since 1970; None: the time is not compared.
         """
@@ -120,11 +120,11 @@ class EventCodes:
         return None
 
     def state_code(self, group: str, version: int, state: str) -> bytes:
-        """Return the code of the state that the readers of a group share, in this version; b"" without a key."""
+        """Return the authentication code of the state that a group's readers share, for this version number; b"" without a key."""
         return self._macs[0](GROUP_STATE, _state_record(group, version, state)) if self._macs else b""
 
     def state_fault(self, group: str, version: int, state: str, code: bytes) -> Fault | None:
-        """Return why the shared state of a group is refused; None if it is genuine, or if there is none."""
+        """Return the Fault for which the shared state of a group is refused; None if it is genuine, or if there is none."""
         if not self._macs or not state:
             return None
         if not code:
@@ -160,10 +160,10 @@ class Deliveries:
         self._newest_ms = 0
 
     def is_repeated(self, stream_id: str, seal: str, *, new: bool) -> bool:
-        """Return whether the event was delivered to this reader before, and remember it.
+        """Return True if the event was delivered to this reader before; remember it otherwise.
 
-        ``new``: the group delivers it for the first time; else it takes over a delivery that was not acknowledged, which
-        may be this reader's own.
+        ``new``: the group delivers it for the first time. False: the reader takes over a delivery that was not acknowledged,
+        which may be this reader's own.
         """
         found = _SEAL.fullmatch(seal)
         if found is None:
@@ -193,5 +193,5 @@ class Deliveries:
 
 
 def entered(stream_id: str) -> int:
-    """Return the time in a stream id, milliseconds since 1970."""
+    """Return the time in a Redis stream id, in milliseconds since 1970."""
     return int(stream_id.partition("-")[0])

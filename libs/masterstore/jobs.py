@@ -25,7 +25,7 @@ _INDEXED_FUNCTIONS = 16
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """Result of publishing a job: its JID, its stream id, and the minions that were offline."""
+    """Result of publishing a job: its JID, the id of its entry in the stream of publications, and the offline minions."""
 
     jid: str
     stream_id: str

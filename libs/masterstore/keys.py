@@ -198,8 +198,9 @@ def waiting_of(minion: str) -> str:
 
 
 def index(kind: str, value: str) -> str:
-    """Key of the index of jobs with this value. ``kind``: minion, fun, user, tgt, result or state. Long values are
-    replaced by their hash.
+    """Redis key of the index of jobs with this value. ``kind``: minion, fun, user, tgt, result or state.
+
+    A long value is replaced by its hash.
     """
     return f"{INDEX}{kind}:{short(value)}"
 
@@ -216,7 +217,7 @@ def request(request_id: str) -> str:
 
 
 def own_job(minion: str, own_id: str) -> str:
-    """Key of the JID of a job that a minion started itself; ``own_id`` is the minion's id of the job."""
+    """Redis key of the JID of a job that a minion started itself; ``own_id`` is the minion's id of the job."""
     return f"salt:own:{minion}:{own_id}"
 
 
@@ -230,17 +231,17 @@ def spent(minion: str) -> str:
 
 
 def event_group(group: str) -> str:
-    """Key of the state of a group of event readers."""
+    """Redis key of the state of a group of event readers, by the group's name."""
     return f"salt:events:group:{group}"
 
 
 def event_readers(group: str) -> str:
-    """Key of the readers in a group, with their last signs of life."""
+    """Redis key of the readers in a group, with the times of their last signs of life."""
     return f"salt:events:readers:{group}"
 
 
 def dead_events(group: str) -> str:
-    """Key of the events that a group could not handle."""
+    """Redis key of the list of events that a group of readers could not handle."""
     return f"salt:events:dead:{group}"
 
 
@@ -270,12 +271,12 @@ def bank(name: str) -> str:
 
 
 def pillar_cache(minion: str) -> str:
-    """Key of a minion's entries in ``pillar_cache``."""
+    """Redis key of a minion's entries in ``pillar_cache``."""
     return f"salt:pillar_cache:{minion}"
 
 
 def nonce(minion: str, value: str) -> str:
-    """Key that exists while a request of the minion with this nonce is remembered."""
+    """Redis key that exists while the nonce of a minion's request is remembered, so that a repeated request is recognised."""
     return f"salt:nonce:{minion}:{value}"
 
 

@@ -15,7 +15,10 @@ _KEPT_SECONDS = 90 * 86400
 
 
 class MasterKeyRecords:
-    """The fingerprints of the master's keys that minions accept. All operations raise StoreUnavailable, StoreError."""
+    """Redis data: which of the master's keys each minion accepts, as fingerprints.
+
+    All operations raise StoreUnavailable or StoreError.
+    """
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -29,7 +32,7 @@ class MasterKeyRecords:
             pipe.execute()
 
     def known_to(self, minion: str) -> str | None:
-        """Return the fingerprint of the key that the minion accepts; None if it did not sign in while two were valid."""
+        """Return the fingerprint of the master's key that the minion accepts; None if it did not sign in while two were valid."""
         found = self._client.call("hget", keys.MASTER_KEYS, minion)
         return None if found is None else text(found)
 
@@ -38,7 +41,7 @@ class MasterKeyRecords:
         return {text(name): text(value) for name, value in self._client.call("hgetall", keys.MASTER_KEYS).items()}
 
     def own_minions(self, minions: Sequence[str]) -> frozenset[str]:
-        """Return those of the ``minions`` that are Saltern's: they report the progress of their jobs."""
+        """Return the set of those ``minions`` that run Saltern, not stock Salt: they report the progress of their jobs."""
         if not minions:
             return frozenset()
         found = self._client.call("smismember", keys.SIGNERS, list(minions))

@@ -136,7 +136,7 @@ class MinionKeys:
         return {state: sorted(text(name) for name in names) for state, names in zip(STATES, found, strict=True)}
 
     def pem(self, minion: str) -> str | None:
-        """Return the PEM of a minion's accepted key; None without one.
+        """Return the PEM of a minion's accepted public key; None without one.
 
         A change by another worker is noticed within half a second.
         """

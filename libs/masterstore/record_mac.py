@@ -42,7 +42,10 @@ class Records:
         self._accept_unsigned = accept_unsigned
 
     def code(self, kind: str, record: str | bytes) -> bytes:
-        """Return the authentication code of a record, in hexadecimal digits; b"" without a key."""
+        """Return the authentication code of a record in Redis, as hexadecimal digits; b"" without a key.
+
+        ``kind``: the kind of record, such as a publication.
+        """
         return b"" if self._mac is None else self._mac(kind, _bytes(record))
 
     def check(self, kind: str, record: str | bytes, code: bytes | None, where: str) -> None:

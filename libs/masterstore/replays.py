@@ -19,7 +19,7 @@ _SPARE = 60
 
 
 class Verdict(Enum):
-    """The result of checking a request for repetition: new, came before, or older than the window."""
+    """Result of comparing a minion's request with earlier ones: new, repeated, or older than the window."""
 
     NEW = 0
     REPEATED = 1
@@ -27,7 +27,7 @@ class Verdict(Enum):
 
 
 class Admission(NamedTuple):
-    """The verdict about a request, and how many seconds older it is than the minion's last new request was."""
+    """The Verdict about a minion's request, and how many seconds older it is than the minion's last new request."""
 
     verdict: Verdict
     late: int
@@ -55,7 +55,7 @@ return {{0, late}}
 
 
 class Replays:
-    """Operations on nonces and clocks. All raise StoreUnavailable if Redis does not answer."""
+    """Recognises repeated requests by their nonces and times in Redis. All operations raise StoreUnavailable without Redis."""
 
     def __init__(self, client: Client) -> None:
         self._client = client

@@ -63,7 +63,10 @@ class KeyState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The master's decision about a minion's sign-in: the state of its key, the reply, and the ``act`` of the event."""
+    """The master's decision about a minion's sign-in.
+
+    It says in which state the key is stored, what the reply contains (``ret``), and the ``act`` of the event.
+    """
 
     #: State under which the offered key is stored; None: the store stays unchanged.
     store: KeyState | None
@@ -152,7 +155,7 @@ class SignInRequest:
 
 
 def parse_sign_in(load: Mapping[str, object], *, version: int, own: bool = False) -> SignInRequest:
-    """Return a minion's sign-in request, given the load of the command ``_auth``. ``own``: a minion of ours sent it.
+    """Return a minion's sign-in request, given the load of the command ``_auth``. ``own``: a minion of Saltern sent it.
 
     Raises PeerFault, with the unsigned answer to send, for a request that cannot get a signed reply.
     """
@@ -195,11 +198,10 @@ def parse_sign_in(load: Mapping[str, object], *, version: int, own: bool = False
 
 
 def choose_master_key(request: SignInRequest, master_keys: Sequence[PrivateKey]) -> PrivateKey:
-    """Return the key of the master, of the one in use and the one before (in this order), that answers a sign-in: the one
-    that the minion knows, so that it accepts the answer.
+    """Return that of the master's private keys which signs the answer to a sign-in: the one that the minion knows.
 
-    Our minions name it. A stock minion's token is encrypted to it; without a token it knows none. Source:
-    docs/protocol.md#replaced-master-key
+    ``master_keys``: the key in use, then the one before. Saltern's minions name the key. A stock minion's token is encrypted
+    to it; without a token it knows none. Source: docs/protocol.md#replaced-master-key
     """
     newest, *others = master_keys
     if not others:
@@ -258,9 +260,9 @@ def success_reply(
 
 
 def _token_of(request: SignInRequest, master_key: PrivateKey) -> bytes | None:
-    """Return the decrypted token of a sign-in; None if there is none, or if it is not for this key.
+    """Return the token of a sign-in, decrypted; None if there is none, or if it is not encrypted to this master key.
 
-    Nothing else that is encrypted to the master's key is decrypted for a minion.
+    Any other content is not decrypted for a minion, and None is returned.
     """
     if request.token is not None:
         with contextlib.suppress(PeerFault):
@@ -467,9 +469,9 @@ _UNKNOWN = Answer(Outcome.BAD, "the master's answer is not one of the protocol's
 
 
 def _master_pems(load: Mapping[str, object], answering: PublicKey) -> tuple[str, ...]:
-    """Return the keys of the master that a reply names, the newest first; the answering key alone where it names none.
+    """Return the PEMs of the master's keys in a reply, the newest first; only that of the answering key if it has no such field.
 
-    Raises PeerFault for malformed keys, and where the answering key is not among them.
+    Raises PeerFault for malformed keys, or if the answering key is not among them.
     """
     given = load.get(KEYS_FIELD)
     if given is None:

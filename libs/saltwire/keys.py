@@ -57,7 +57,7 @@ def clean_pem(text: str) -> str:
 
 
 def canonical_pem(text: str) -> str:
-    """Return a public key as ``PublicKey.pem`` writes it, without text around it; ``clean_pem`` of what cannot be read."""
+    """Return a public key in the form of ``PublicKey.pem``. A text that is no valid key is returned as ``clean_pem`` does."""
     try:
         return PublicKey.from_pem(text).pem
     except PeerFault:
@@ -72,13 +72,13 @@ _MOST_MASTER_KEYS = 2
 
 
 class MasterPublicKeys:
-    """The public keys that a minion accepts signatures of: the master's, and while that is replaced the one before, too.
+    """The public keys of the master from which a minion accepts signatures: one, or two while the key is replaced.
 
-    The form ``pem`` is one PEM text after the other, the newest first; of such a text others read the newest key.
+    The form ``pem`` is one PEM text after the other, the newest first; readers that expect one key read the newest.
     """
 
     def __init__(self, keys: Sequence[PublicKey]) -> None:
-        """``keys``: the newest first, at least one."""
+        """Take the master's public keys, the newest first; at least one."""
         self._keys = tuple(keys)
         self.newest = self._keys[0]
 
@@ -94,12 +94,12 @@ class MasterPublicKeys:
 
     @property
     def pem(self) -> str:
-        """Return all keys as PEM texts, the newest first."""
+        """Return the PEMs of all keys joined into one text, the newest first."""
         return "\n".join(self.pems)
 
     @property
     def pems(self) -> tuple[str, ...]:
-        """Return each key as PEM text, the newest first."""
+        """Return a tuple with the PEM text of each key, the newest first."""
         return tuple(key.pem for key in self._keys)
 
     def verify(self, data: bytes, signature: bytes, algo: str) -> None:

@@ -43,7 +43,7 @@ def gen_signature(
 ) -> int:
     """Carry out ``salt-key --gen-signature``: write a file with the signature of the master's public key, and print True.
 
-    Return exit code 0. Raise CommandError.
+    Return exit code 0. Raise CommandError if a key file is missing or unreadable, or the signature cannot be written.
     """
     sign_master(
         flags.signature_path,
@@ -206,7 +206,8 @@ def sign_master(
 ) -> Path:
     """Sign the master's public key with the key ``<name>.pem`` and return the path of the signature file (base64).
 
-    ``private`` and ``public`` name other key files. ``ask`` fetches the public key from the master. Raise CommandError.
+    ``private`` and ``public`` name other key files. ``ask`` fetches the public key from the master. Raise CommandError if a
+    key file is missing or unreadable, or the signature cannot be written.
     """
     if private and not Path(private).is_file():
         raise CommandError(f"Private-key {private} does not exist")

@@ -55,9 +55,9 @@ _FIRST_NEEDED = ("encodings.idna", "secrets", "stringprep", "unicodedata")
 
 
 def child_of(row: Program, paths: Paths, workers: int, options: MasterOptions | None) -> Child:
-    """Return the child process of a program of the lab.
+    """Return the Child (name and function to run) for a program of the lab.
 
-    ``options``: the master's; None if they cannot be read, then each role reads them itself and reports why.
+    ``options``: the master's; if None, each role reads them itself and reports in its own log why that fails.
     """
     where: dict[str, str] = {}
     if row.health_port:
@@ -76,7 +76,7 @@ def child_of(row: Program, paths: Paths, workers: int, options: MasterOptions | 
 
 
 def _start(role: RoleProgram, options: MasterOptions | None, port: int, workers: int) -> Start | None:
-    """Return what a role needs to start, made before its fork; None without options. Raises ConfigError."""
+    """Return the Start (options and Role) of a role, made before its fork; None without options. Raises ConfigError."""
     if options is None:
         return None
     own = dataclasses.replace(options, health_host=LOOPBACK, health_port=port, worker_processes=workers)
@@ -97,7 +97,7 @@ def _role(role: RoleProgram, start: Start | None, variables: Mapping[str, str]) 
 
 @dataclass
 class Control:
-    """Answers the questions of `saltern lab` on a Unix socket; a part of the parent's loop (``prefork.Attached``)."""
+    """Carries out requests of `saltern lab` that arrive on a Unix socket, as a part of the parent's loop (``prefork.Attached``)."""
 
     server: socket.socket
     parent: Parent
@@ -140,7 +140,10 @@ class Control:
         connection.close()
 
     def answer(self, question: Mapping[str, str]) -> object:
-        """Return the answer to a question: a map with ``do`` (pid, states, start, stop, restart or end) and ``name``."""
+        """Return {"answer": value} for a request {"do": command, "name": program}; {"error": text} if it cannot be carried out.
+
+        Commands are pid, states, start, stop, restart and end. ``states`` answers {program: {state, pid, last_end}}.
+        """
         calls: Mapping[str, Callable[[str], object]] = {
             "pid": lambda name: os.getpid(),
             "states": lambda name: {
@@ -161,7 +164,7 @@ class Control:
 
 @dataclass
 class LogFiles:
-    """Moves log files aside that have grown too large; a part of the parent's loop (``prefork.Attached``)."""
+    """Rotates log files that have grown too large; the parent's loop serves this object (``prefork.Attached``)."""
 
     files_of_logs: Sequence[Path]
     _next: float = 0.0
@@ -170,7 +173,7 @@ class LogFiles:
         """Register nothing: log files are looked at once a minute."""
 
     def next_time(self) -> float:
-        """Return when the log files are looked at next."""
+        """Return the monotonic time at which the sizes of the log files are checked next."""
         return self._next
 
     def tick(self, now: float) -> None:
@@ -185,7 +188,7 @@ class LogFiles:
                     os.truncate(path, 0)
 
     def files(self) -> Iterable[socket.socket]:
-        """Return no sockets."""
+        """Return no sockets: log files are not served by the parent's selector."""
         return ()
 
 

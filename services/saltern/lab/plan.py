@@ -103,7 +103,7 @@ class Paths:
 
     @property
     def run(self) -> Path:
-        """Directory of the launcher's own files."""
+        """Directory of the lab launcher's own files: its Unix socket, and the link to redis-server."""
         return self.root / "run"
 
     @property

@@ -48,7 +48,7 @@ class NoAnswer(Exception):
 
 
 class _ChildState(TypedDict):
-    """What the supervisor says about one program."""
+    """The lab supervisor's answer about one program: its state as a word, its process id, and how its process ended last."""
 
     state: str
     pid: int
@@ -67,7 +67,7 @@ class State:
 
     @property
     def under_way(self) -> bool:
-        """Return whether the program runs, or will be started again by the supervisor."""
+        """Return whether the program runs, or the supervisor will start it again without being asked."""
         return self.name in _UNDER_WAY
 
 
@@ -187,7 +187,10 @@ class Supervisor:
         return self._paths.log / "launcher.log"
 
     def _call(self, verb: str, name: str = "") -> Any:
-        """Return the supervisor's answer to a question. Raises NoAnswer."""
+        """Send a command to the lab's supervisor and return the value that it answers, None for most commands.
+
+        Raises NoAnswer if the supervisor does not run or refuses.
+        """
         received = b""
         try:
             with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
@@ -225,7 +228,7 @@ _KILL_SECONDS = 5.0
 
 
 def marked(paths: Paths) -> list[int]:
-    """Return the ids of this user's processes that belong to the lab; a variable in their environment marks them."""
+    """Return the process ids of the lab's processes: those of this user that have the lab's variable in their environment."""
     return sorted(
         int(entry.name)
         for entry in Path("/proc").iterdir()
@@ -246,7 +249,7 @@ def _belongs(entry: Path, paths: Paths) -> bool:
 
 
 def end_all(paths: Paths) -> list[int]:
-    """End all processes that belong to the lab and return the ids of those that remain."""
+    """End all processes of the lab by SIGTERM, then by SIGKILL. Return the ids of processes that remain; [] if all ended."""
     for number, seconds in ((signal.SIGTERM, _TERM_SECONDS), (signal.SIGKILL, _KILL_SECONDS)):
         signalled: set[int] = set()
         if wait_until(functools.partial(_all_gone, paths, number, signalled), seconds):

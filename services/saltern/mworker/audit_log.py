@@ -23,7 +23,7 @@ _MOST_CLIENTS = 1000
 
 @dataclass
 class AuditLog:
-    """Writes a worker's entries to the audit record, and seals them. Does nothing if the option ``audit`` is off."""
+    """Writes a worker's entries to the audit record, and seals them (``masterstore.audit``). Does nothing if ``audit`` is off."""
 
     options: MasterOptions
     audit: Audit
@@ -35,15 +35,17 @@ class AuditLog:
     _refusals: dict[str, int] = field(default_factory=dict)
 
     def fields(self, act: str, who: str, **more: object) -> Mapping[str, object] | None:
-        """Return the fields of an entry that the store writes together with what the entry reports; None if the audit
-        record is off.
+        """Return an entry of the audit record as {field: value}, for a change that the store writes in the same step as the entry.
 
-        ``act``: the kind of action; ``who``: a client key's name or a minion id.
+        None if the option ``audit`` is off. ``act``: the kind of action; ``who``: a client key's name or a minion id.
         """
         return {"act": act, "who": who, **more} if self.options.audit else None
 
     def record(self, act: str, who: str, **more: object) -> None:
-        """Append an entry. One that cannot be written is logged with its fields: the action happened already."""
+        """Append an entry about an action to the audit record. If that fails, the entry is logged: the action happened already.
+
+        ``act``: the kind of action; ``who``: a client key's name or a minion id.
+        """
         entry = self.fields(act, who, **more)
         if entry is None:
             return
@@ -69,7 +71,10 @@ class AuditLog:
             self.log.warning("a command was refused: %s", why, extra={"cmd": cmd, "client": client})
 
     def seal_when_due(self) -> None:
-        """Seal what is not sealed yet, if it is time. Errors are logged; the next seal covers the same entries."""
+        """Seal the unsealed entries of the audit record if the last seal is a second old. Errors are logged.
+
+        After an error the next seal covers the same entries.
+        """
         now = self.clock()
         if now < self._seal_at or not self.options.audit:
             return
@@ -78,7 +83,7 @@ class AuditLog:
             self.seal()
 
     def seal(self) -> None:
-        """Seal what is not sealed yet. Errors are logged."""
+        """Seal the entries of the audit record that no seal covers yet. Errors are logged, not raised."""
         if not self.options.audit:
             return
         try:

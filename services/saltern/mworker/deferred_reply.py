@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 
 def _nothing(how: str) -> None:
-    """Default of ``lost``: ignore the reason."""
+    """Ignore the reason why a child process failed: default of the field ``lost``."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeferredReply:
-    """The result of a command's handler for which a child process computes the value later."""
+    """Returned by a command's handler in place of a value: a child process computes the value and sends it later."""
 
     #: Computes the value. None: another child process answers this request already.
     work: Callable[[], object] | None

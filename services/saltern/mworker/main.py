@@ -83,7 +83,7 @@ class Recycled(Exception):
 
 @dataclass(frozen=True)
 class Prepared:
-    """What workers have before they are forked: it opens no connection, and holds nothing that a fork would break."""
+    """The objects that are made before workers are forked: pools, keys, store. None has a connection that a fork would share."""
 
     pools: Pools
     #: Pool of these workers; empty: each joins the pool that lacks most workers.
@@ -263,7 +263,7 @@ def _worker_context(
 
 
 def _sign_accepted_keys(role: Role, store: Store) -> None:
-    """Sign the accepted keys that an older release left without a code, and log how many."""
+    """Add authentication codes to the accepted minion keys that an older release stored without one, and log their number."""
     try:
         if count := store.minion_keys.sign_all():
             role.log.warning("signed %d accepted keys that had no code (accept_unsigned_records)", count)
@@ -345,7 +345,7 @@ def _longest(options: MasterOptions) -> float:
 
 
 def _run(program: RoleProgram, start: Start) -> int:
-    """Run one worker in this process, or a parent with ``worker_processes`` workers. Return the exit code."""
+    """Run one worker in this process, or a parent that forks ``worker_processes`` workers. Return the exit code."""
     if start.options.worker_processes > 1:
         return worker_processes.run(program, start, (Recycled,))
     return run_prepared(program, start)

@@ -29,13 +29,17 @@ class PillarSeal:
         self._clock = clock
 
     def seal(self, minion: str, pillar: Mapping[str, object], environments: str = "") -> bytes:
-        """Return the encrypted pillar of a minion. ``environments``: saltenv and pillarenv in ``pillar_cache``; else empty."""
+        """Return the encrypted bytes of a minion's pillar, which also contain the id, the environments and the time.
+
+        ``environments``: saltenv and pillarenv for ``pillar_cache``; else empty.
+        """
         return self._crypticle.dumps([minion, environments, int(self._clock()), pillar])
 
     def open(self, minion: str, sealed: bytes, environments: str = "", max_age: int = 0) -> dict[str, object] | None:
-        """Return the pillar of a minion for these environments. ``max_age``: its largest age in seconds; 0: any.
+        """Decrypt a minion's stored pillar for these environments (saltenv and pillarenv; empty outside ``pillar_cache``).
 
-        None if it was encrypted under another master's secret, for another minion, for other environments, or before.
+        None if it was encrypted under another master's secret, for another minion or other environments, or more than ``max_age``
+        seconds ago (0: any age).
         """
         try:
             found = self._crypticle.loads(sealed)

@@ -25,7 +25,7 @@ LOG_SECONDS = 600.0
 
 
 class Quota(Enum):
-    """A limit of one minion. The values are labels of the metric; QUOTA_OPTIONS has the options."""
+    """Kind of a minion's limit: events, grains, mine, files or returns. The value is the label of the metric of refusals."""
 
     EVENTS = "events"
     GRAINS = "grains"

@@ -109,7 +109,7 @@ class RequestHandler:
         return reply
 
     def _begin(self, cmd: str) -> None:
-        """Tell the watchdog which command is being handled. Raises _OtherPool if the command belongs to another worker pool."""
+        """Tell the watchdog which command is handled now. Raises _OtherPool if the command belongs to another worker pool."""
         if self._opening_pool and (pool := self._pools.of(cmd)) != self._opening_pool:
             raise _OtherPool(pool)
         self._watchdog.cmd = cmd
@@ -203,7 +203,7 @@ class RequestHandler:
         return _deferred(opened, value) if isinstance(value, DeferredReply) else seal_reply(opened, value)
 
     def _came_before(self, opened: OpenedRequest, repeat: Repeat, policy: MinionPolicy = MinionPolicy.OWN) -> bool:
-        """Return True if the request was handled before and only needs its answer again, not its effect.
+        """Return True if the same request was handled before: it then needs its answer again, but not its effect.
 
         Raises PeerFault if it is too old. A request that a worker died over may be half done: it is carried out again.
         """
@@ -293,7 +293,7 @@ class RequestHandler:
         self._context.log.log(level, "%s; requests are not served until Redis answers", error, extra={"cmd": cmd})
 
     def _log_fault(self, error: StoreError, cmd: str) -> None:
-        """Log an error of the store, once while it stays the same: every minion may run into it."""
+        """Log an error of the store, only once while its text stays the same, because every minion's request may cause it."""
         level = logging.DEBUG if self._last_fault == str(error) else logging.ERROR
         self._last_fault = str(error)
         self._context.log.log(level, "%s", error, extra={"cmd": cmd})
@@ -342,7 +342,7 @@ class RequestHandler:
 
 
 def _where(rights: Rights) -> str:
-    """Return which option allows nothing more, and for a key without any row what to do."""
+    """Return words for a refusal: the option with the rights of this key, and the advice to add a row if the key has none."""
     if rights.rules:
         return f"option {rights.option}"
     return f"option {rights.option}: it gives this key no right; add a row for it to the master's configuration"

@@ -76,10 +76,10 @@ def answer(context: WorkerContext, version: int, load: Mapping[str, object], *, 
 
 
 def _replaced_master_key(context: WorkerContext, request: handshake.SignInRequest, known: PrivateKey) -> PrivateKey:
-    """Return the key that answers an accepted minion while the master's key is replaced, and record it.
+    """Return the master's private key that signs the answer to an accepted minion while the master's key is replaced.
 
-    ``known``: the key that the minion knows. It is told the newest one by the answer. A stock minion that checks the master by a
-    signing key (``master_sign_pubkey``) takes the newest one at once.
+    ``known``: the key that the minion accepts; it is returned, and the answer tells the minion the newest one. Exception: a
+    stock minion with ``master_sign_pubkey`` gets the newest one at once. The fingerprint of the result is stored in Redis.
     """
     newest = context.keys.private
     if not request.own and context.keys.signature(newest, request.sig_algo) is not None:

@@ -95,7 +95,7 @@ class WorkerContext:
         return self.take_epochs(self.store.epochs.current())
 
     def take_epochs(self, epochs: Epochs) -> Epochs:
-        """Keep epochs of keys that were read from Redis just now, and return them."""
+        """Remember the epochs of session and publication keys, just read from Redis, for two seconds; return them."""
         self._epochs, self._epochs_read = epochs, time.monotonic()
         return epochs
 
@@ -139,7 +139,7 @@ class WorkerContext:
         return self.keys.known_to(self.store.master_keys.known_to(minion_id))
 
     def session_keys(self, minion_id: str) -> tuple[Crypticle, ...]:
-        """Return the session keys of a minion for the current and the previous epoch; empty without an accepted key."""
+        """Return a minion's session keys of the current and the previous epoch as Crypticles; () without an accepted key."""
         pem = self.store.minion_keys.pem(minion_id)
         if not pem:
             self._sessions.pop(minion_id, None)
@@ -203,7 +203,10 @@ class WorkerContext:
         return PillarSeal(self.keys.secret, accept_unbound=self.options.accept_unsigned_records)
 
     def shared_keys(self) -> tuple[Crypticle, ...]:
-        """Return the publication key if minions of message version 2 may use it for requests; empty otherwise."""
+        """Return the publication key as a tuple of one Crypticle if requests of message version 2 are allowed; else ().
+
+        Minions of that version encrypt requests with the publication key.
+        """
         if self.options.minimum_auth_version >= 3:
             return ()
         return (Crypticle(self.aes_key_string()),)

@@ -30,9 +30,9 @@ _LOG = logging.getLogger("saltern.mworker")
 
 
 def run(program: RoleProgram, start: Start, renewing: tuple[type[Exception], ...]) -> int:
-    """Run ``worker_processes`` workers until SIGTERM or SIGINT. Return the exit code.
+    """Run a parent with ``worker_processes`` workers until SIGTERM or SIGINT. Return the exit code.
 
-    ``renewing``: exceptions with which a worker's loop asks for a new process.
+    ``renewing``: exceptions that a worker's loop raises to be replaced by a new process.
     """
     names = [f"mworker-{number}" for number in range(1, start.options.worker_processes + 1)]
     listeners = {name: new_listener() for name in names}
@@ -69,7 +69,10 @@ def prepared(
     listeners: Mapping[str, socket.socket],
     renewing: tuple[type[Exception], ...],
 ) -> list[Child]:
-    """Return the workers, prepared as far as is possible before a fork. Raises ConfigError."""
+    """Return the Child objects (name and function) of all workers, with options, keys and modules loaded before the fork.
+
+    Raises ConfigError.
+    """
     role = start.role or new_role(program, start)
     # Runs once, in the parent; every worker runs its own copy of the loop.
     loop = program.prepare(role)

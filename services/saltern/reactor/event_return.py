@@ -158,6 +158,6 @@ def follow(
 ) -> None:
     """Deliver events to the returners of ``event_return`` until ``ended`` is set. Runs in a thread of its own.
 
-    ``open_store`` opens a Store for the name of a client.
+    ``open_store`` opens a Store; its argument is the name that Redis shows for the connection.
     """
     follow_until(Follower(open_store("event-return"), EventReturns(options, runtime()), options), "event_return", ended)

@@ -35,9 +35,9 @@ class RefusedEvents:
 
 
 def event_stores(role: Role) -> Callable[[str], Store]:
-    """Return a function that opens a Store for the name of a client, with the keys of events of this role.
+    """Return a function that opens a Store which checks the codes of events; its argument is the connection's name in Redis.
 
-    Raises ConfigError for malformed keys; the function raises StoreError for a malformed ``redis_url``.
+    Raises ConfigError for malformed keys of events; the function raises StoreError for a malformed ``redis_url``.
     """
     options = role.options
     macs, unsigned = load_event_macs(role.keys, role.log), options.accept_unsigned_records

@@ -15,19 +15,19 @@ BLOCK_SECONDS = 0.5
 
 
 class Follower(Protocol):
-    """Reads events from Redis and hands them on."""
+    """Interface of an object that reads the master's events from Redis and passes them to a returner."""
 
     def poll(self) -> bool:
-        """Handle the next events; return whether to poll again at once. Raises StoreError."""
+        """Read the next events and pass them to the returner; return whether to call ``poll`` again at once. Raises StoreError."""
 
     def close(self) -> None:
-        """Finish the events in hand and stop reading. Raises StoreError."""
+        """Deliver or give back the events that were read, and stop reading. Raises StoreError."""
 
 
 def follow_until(follower: Follower, option: str, ended: threading.Event) -> None:
-    """Poll a follower until ``ended`` is set, then close it. Errors of Redis are logged once for each outage.
+    """Poll a Follower until ``ended`` is set, then close it. Errors of Redis are logged once for each outage.
 
-    ``option``: the option that the follower works for, for the log.
+    ``option``: name of the option that configures the returner, for the log.
     """
     away = False
     while not ended.is_set():

@@ -199,7 +199,7 @@ def follow(
 ) -> None:
     """Copy jobs and returns to ``master_job_cache`` until ``ended`` is set. Runs in its own thread.
 
-    ``open_store`` opens a Store for the name of a client.
+    ``open_store`` opens a Store; its argument is the name that Redis shows for the connection.
     """
     follow_until(JobCache(open_store("job-cache"), runtime(), options.master_job_cache), "master_job_cache", ended)
 
@@ -212,7 +212,7 @@ def follow_loads(
 ) -> None:
     """Copy jobs to ``ext_job_cache`` until ``ended`` is set. Runs in its own thread.
 
-    ``open_store`` opens a Store for the name of a client.
+    ``open_store`` opens a Store; its argument is the name that Redis shows for the connection.
     """
     follow_until(
         JobCache(open_store("ext-job-cache"), runtime(), options.ext_job_cache, loads_alone=True),

@@ -179,7 +179,10 @@ _CLIENTS: Mapping[str, Callable[[ControlClient, Reaction, str], None]] = {
 
 
 def asker(role: Role, control: ControlClient, finished: Callable[[EventTask], None]) -> Worker[EventTask]:
-    """Return the function with which a thread sends an event's reactions, and the function that closes its connection."""
+    """Return two functions for one thread: one sends the reactions of an EventTask to the master, one closes the connection.
+
+    ``finished`` is called with the EventTask after its reactions were sent.
+    """
 
     def work(task: EventTask) -> None:
         for name, reaction in task.to_ask:

@@ -24,7 +24,10 @@ class Pool(Generic[Work]):
     """
 
     def __init__(self, threads: int, most_waiting: int, worker: Callable[[], Worker[Work]]) -> None:
-        """Start ``threads`` threads. ``places``: number of lists of work items that may wait."""
+        """Start ``threads`` threads. ``most_waiting``: number of lists of work items that may wait.
+
+        ``worker`` is called in each thread and returns two functions: one runs a work item, one cleans up at the end.
+        """
         self._queue: queue.Queue[Sequence[Work]] = queue.Queue(max(1, most_waiting))
         self._ended = threading.Event()
         self._worker = worker

@@ -180,7 +180,7 @@ class MinionPort:
                 yield from self._read(peer, now)
 
     def send(self, route: bytes, payload: bytes) -> None:
-        """Send a reply; it is lost if the connection is gone."""
+        """Send a reply to the connection with this route. If the connection is gone, the reply is dropped."""
         peer = self._by_route.get(route)
         if peer is None:
             return
@@ -314,7 +314,7 @@ class MinionPort:
         self._watch(peer)
 
     def _watch(self, peer: _Peer) -> None:
-        """Tell the poller what of a connection to report."""
+        """Set the events that the poller reports for a connection: readable unless it is paused, writable if a reply waits."""
         outgoing = peer.protocol.outgoing
         reading = 0 if peer.paused or len(outgoing) > _UNREAD else select.EPOLLIN
         events = reading | (select.EPOLLOUT if outgoing else 0)
@@ -354,7 +354,7 @@ class MinionPort:
 
 
 def network_of(address: str) -> str:
-    """Return what the rates count a peer by: its address, or its network of 64 bits with IPv6."""
+    """Return the text by which the rates count a peer: its IPv4 address, or the network of 64 bits of its IPv6 address."""
     if ":" not in address:
         return address
     try:

@@ -119,5 +119,5 @@ class Workers:
         return not in_work or in_work < (self._at_once or self._sizes[pool] - 1)
 
     def _neediest(self) -> str:
-        """Return the pool with the fewest workers in proportion to its configured number."""
+        """Return the name of the pool that has the fewest workers in proportion to its configured number."""
         return min(self.order, key=lambda pool: self._sizes[pool] / self._pools.workers[pool])

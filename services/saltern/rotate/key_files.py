@@ -1,7 +1,7 @@
-"""The directory that ``saltern keygen`` wrote, as a rotation changes it: each step is brought to the roles before the next.
+"""The directory that ``saltern keygen`` wrote, during a rotation: each changed file is delivered to the roles before the next step.
 
-Where roles see copies of the directory (Secrets, other hosts), ``--apply`` names the command that brings a changed directory
-to them.
+If the roles have copies of the directory (Secrets, other hosts), ``--apply`` names the command that copies the changed
+directory to them.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from statecore.host.content import atomic_file
 
 
 class RotationError(Exception):
-    """Raised when a rotation cannot go on. The message says what is in force, why, and what to do next."""
+    """Raised when a rotation cannot continue. The message says which keys are valid now, the reason, and the next thing to do."""
 
 
 def tell(text: str) -> None:
-    """Print a line about the progress of a rotation."""
+    """Print one line about the progress of a rotation to stdout."""
     sys.stdout.write(text + "\n")
     sys.stdout.flush()
 
 
 @dataclass(frozen=True)
 class KeyFiles:
-    """A key directory and the way of its changes to the roles."""
+    """Writes files of a key directory, and delivers the changed directory to the roles."""
 
     directory: Path
     #: Seconds until every role has seen a change.
@@ -39,7 +39,7 @@ class KeyFiles:
     sleep: Callable[[float], None] = time.sleep
 
     def write(self, name: str, content: bytes, mode: int = 0o600) -> None:
-        """Replace a file below the directory at once; it gets the owner of its directory. Raises OSError."""
+        """Replace or create a file in the key directory atomically. As root: give it the owner of its directory. Raises OSError."""
         path = self.directory / name
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         atomic_file.write(path, content, mode, exact=True)
@@ -48,11 +48,14 @@ class KeyFiles:
             os.chown(path, status.st_uid, status.st_gid)
 
     def remove(self, name: str) -> None:
-        """Remove a file below the directory; it may be missing. Raises OSError."""
+        """Remove a file from the key directory; a missing file is ignored. Raises OSError."""
         (self.directory / name).unlink(missing_ok=True)
 
     def bring(self) -> None:
-        """Bring what was changed to the roles, and wait until all have seen it. Raises RotationError."""
+        """Run the command of ``--apply``, if any, which copies the changed directory to the roles; wait until they have read it.
+
+        Raises RotationError if the command fails.
+        """
         if self.apply:
             done = subprocess.run(self.apply, shell=True, stdin=subprocess.DEVNULL, check=False)
             if done.returncode:

@@ -1,11 +1,11 @@
-"""Replaces the CurveZMQ key of a role or an operator. The old and the new key are both valid in between.
+"""Replaces the CurveZMQ key of a role or an operator. Meanwhile the old and the new key are both valid.
 
-1. Every directory that knows the name gets the new public key as a second line: servers admit both.
-2. The name's own directory gets the new secret key, and the new public key becomes the first line: clients use it,
-   servers bind anew.
-3. The old public key is removed: it opens nothing any more.
+1. Every directory that holds the public key gets the new one as a second line: servers admit both.
+2. The role's or operator's own directory gets the new secret key, and the new public key becomes the first line: clients use
+   it, and servers bind again.
+3. The old public key is removed: servers admit it no longer.
 
-The files show how far a rotation came, so an interrupted one is continued by the same command.
+The files show how far a rotation came, so the same command continues an interrupted one.
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ _SECRET = "curve.secret"
 
 
 def rotate_link_key(files: KeyFiles, name: str) -> None:
-    """Replace the CurveZMQ key of a role or operator. Raises RotationError, OSError."""
+    """Replace the CurveZMQ key of the role or operator ``name``, or finish an interrupted replacement.
+
+    Raises RotationError, OSError.
+    """
     if not (files.directory / name / _SECRET).exists():
         raise RotationError(
             f"{files.directory / name / _SECRET}: No such file; --keys names the directory of `saltern keygen --out`, "
@@ -44,7 +47,7 @@ def rotate_link_key(files: KeyFiles, name: str) -> None:
 
 
 def _announce(files: KeyFiles, name: str, old: bytes) -> bytes:
-    """Step 1. Return the new public key."""
+    """Carry out step 1: make the new key, and let servers admit the new public key beside the old one. Return the new one."""
     path = files.directory / name / _NEXT
     if not path.exists():
         files.write(f"{name}/{_NEXT}", zmq.curve_keypair()[1] + b"\n")
@@ -55,7 +58,7 @@ def _announce(files: KeyFiles, name: str, old: bytes) -> bytes:
 
 
 def _use(files: KeyFiles, name: str, old: bytes, new: bytes) -> None:
-    """Step 2."""
+    """Carry out step 2: replace the secret key by the new one, and put the new public key in front of the old one."""
     secret = (files.directory / name / _NEXT).read_bytes()
     # Whoever connects between the two writes tries the other key when the first one fails.
     files.write(f"{name}/{_SECRET}", secret)
@@ -72,12 +75,12 @@ def _publish(files: KeyFiles, name: str, publics: Sequence[bytes]) -> None:
 
 
 def _places(directory: Path, name: str) -> Iterator[Path]:
-    """Yield the files in which somebody knows the public key of ``name``."""
+    """Yield the paths ``<role>/known/<name>.pub`` that hold the public key of ``name``."""
     yield from sorted(directory.glob(f"*/known/{name}.pub"))
 
 
 def _is_half_done(directory: Path, name: str, public: bytes) -> bool:
-    """Return whether the key in use is new, and the one before is still known."""
+    """Return whether an interrupted rotation left only step 3: the new key is in use and the old one is still admitted."""
     return any(len(found := path.read_bytes().split()) > 1 and found[0] == public for path in _places(directory, name))
 
 

@@ -43,7 +43,7 @@ _HOST = re.compile(r"(://(?:[^/?]*@)?)[^/?@]+")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command. Return exit code 0, 1 when the rotation cannot go on, 69 when the master does not answer."""
+    """Run ``saltern rotate``. Return exit code 0; 1 if the rotation cannot continue, 69 if the master does not answer."""
     return run_command(partial(_run, _parser().parse_args(argv)), INTERRUPTED)
 
 
@@ -97,7 +97,10 @@ def _redis_tls(files: KeyFiles, flags: argparse.Namespace) -> None:
 
 
 def _reached(url: str, at: str) -> str:
-    """Return the URL with another host and port, where roles reach Redis by a name that this machine does not know."""
+    """Return a Redis URL with host and port replaced by ``at``; unchanged if ``at`` is empty.
+
+    It is for a machine that cannot reach Redis by the host in the roles' URL.
+    """
     return _HOST.sub(rf"\g<1>{at}", url, count=1) if at else url
 
 

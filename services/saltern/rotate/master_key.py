@@ -1,8 +1,8 @@
 """Replaces the master's key, by which minions know the master. Both keys are valid until all minions know the new one.
 
-1. ``master.previous.pem`` holds the old key, ``master.pem`` the new one. Publishers sign each job with both; workers answer a
-   minion with the key that it knows. Saltern's minions learn the new key from an answer that the old one signs.
-2. Each minion signs in anew, because the key of publications is replaced. Stock minions get the new key as a file, by a job.
+1. ``master.previous.pem`` holds the old key, ``master.pem`` the new one. Publishers sign each job with both; workers sign an
+   answer with the key that the minion knows. Saltern's minions learn the new key from an answer that the old key signed.
+2. The key of publications is replaced, so each minion signs in again. A job writes the new key to a file of stock minions.
 3. ``master.previous.pem`` is removed: the old key is no longer the master's.
 
 Source: docs/protocol.md#replaced-master-key
@@ -43,7 +43,11 @@ _AWAY = 600.0
 
 
 class KnownKey(TypedDict):
-    """What the master says about one minion (wheel function ``key.master_keys``)."""
+    """One minion in the answer of the wheel function ``key.master_keys``: its kind, and whether it knows the newest key.
+
+    ``own``: it is Saltern's. ``told``: an answer named the new key to it. ``newest``: it accepts the new key. ``age``: seconds
+    since its last request; None: never.
+    """
 
     own: bool
     told: bool
@@ -52,7 +56,10 @@ class KnownKey(TypedDict):
 
 
 class MasterKeysAnswer(TypedDict):
-    """The answer of the wheel function ``key.master_keys``."""
+    """The answer of the wheel function ``key.master_keys``: fingerprints of the master's keys, and {minion id: KnownKey}.
+
+    ``previous`` is empty if no key is replaced now; ``pem`` is the newest public key.
+    """
 
     newest: str
     previous: str
@@ -62,7 +69,7 @@ class MasterKeysAnswer(TypedDict):
 
 @dataclass(frozen=True)
 class _Master:
-    """The master, as the rotation asks it over port 4507."""
+    """Sends the requests of a rotation to the master's port 4507: wheel functions, and jobs for minions."""
 
     control: ControlClient
 
@@ -79,7 +86,7 @@ class _Master:
         return job["jid"] or ""
 
     def returns(self, jid: str, minions: Sequence[str]) -> dict[str, object]:
-        """Return {minion: what it returned}, waiting for those that are there."""
+        """Return {minion id: return value} of a job; wait at most 30 seconds until all ``minions`` have returned."""
         deadline = time.monotonic() + _JOB
         found: dict[str, object] = {}
         while jid and len(found) < len(minions) and time.monotonic() < deadline:
@@ -90,8 +97,10 @@ class _Master:
 
 
 def rotate_master_key(files: KeyFiles, control: ControlClient, *, keysize: int, patience: float, force: bool) -> None:
-    """Replace the master's key. ``patience``: seconds to wait for minions. ``force``: forget the old key even if minions do not
-    know the new one. Raises RotationError, OSError, ControlError, ControlTimeout.
+    """Replace the master's RSA key. ``patience``: seconds to wait for minions.
+
+    If minions do not know the new key then, both keys stay valid and the ids are printed; ``force``: the old key is removed
+    all the same. Raises RotationError, OSError, ControlError, ControlTimeout.
     """
     master = _Master(control)
     new = _begin(files, keysize)
@@ -116,7 +125,10 @@ def rotate_master_key(files: KeyFiles, control: ControlClient, *, keysize: int, 
 
 
 def _begin(files: KeyFiles, keysize: int) -> PrivateKey:
-    """Step 1: write both keys, or find those of a rotation that was interrupted. Return the new key."""
+    """Carry out step 1: write both keys into the roles' directories, or continue an interrupted rotation. Return the new key.
+
+    Raises RotationError, OSError.
+    """
     pems = {role: files.directory / role / PRIVATE for role in SPEAK_TO_MINIONS}
     try:
         held = {role: PrivateKey.from_pem(path.read_bytes()) for role, path in pems.items()}
@@ -145,7 +157,10 @@ def _begin(files: KeyFiles, keysize: int) -> PrivateKey:
 
 
 def _await_workers(master: _Master, new: PrivateKey, *, replaced: bool) -> None:
-    """Wait until all workers that answer have the new key, and the old one where ``replaced``. Raises RotationError."""
+    """Wait until all workers that answer have the new key, and still have the old one if ``replaced``.
+
+    Raises RotationError if they do not have these keys in time.
+    """
     deadline, since = time.monotonic() + _TAKEN, time.monotonic()
     wanted = new.public.fingerprint()
     while time.monotonic() < since + _SETTLED:
@@ -161,11 +176,11 @@ def _await_workers(master: _Master, new: PrivateKey, *, replaced: bool) -> None:
 
 
 def _teach(master: _Master, patience: float) -> list[str]:
-    """Step 2: have minions learn the new key. Return the accepted minions that do not know it when ``patience`` is over.
+    """Carry out step 2: make minions learn the new key. Return the accepted minions that do not know it after ``patience`` seconds.
 
-    Minions that are away for longer are not waited for. The key of publications is replaced twice, no more: a minion that has a
-    backlog cannot read what an earlier key encrypted, and signs in for each of these jobs. By the first sign-in it is told the
-    new key, by the second it shows that it knows it.
+    Minions that are away for longer are not waited for. The key of publications is replaced only twice: a minion with a
+    backlog cannot decrypt jobs of an earlier key, and signs in for each of them. At the first sign-in the minion is told the
+    new key; at the second one it shows that it knows it.
     """
     deadline, again, written, told = time.monotonic() + patience, 0.0, set[str](), False
     master.wheel("key.renew_publication_key")
@@ -191,9 +206,9 @@ def _missing(minions: Mapping[str, KnownKey]) -> dict[str, KnownKey]:
 
 
 def _write_to_stock(master: _Master, minions: Sequence[str]) -> set[str]:
-    """Write the newest key over the old one on stock minions, and return the ids of those that did it.
+    """Write the master's newest key into the files of stock minions by jobs. Return the ids of the minions that wrote it.
 
-    They read the file whenever they check a signature.
+    Stock minions read the file whenever they check a signature.
     """
     pem = master.state()["pem"]
     places = master.returns(master.publish(minions, "config.get", "pki_dir"), minions)

@@ -1,8 +1,8 @@
-"""Replaces the password of Redis. Redis accepts both passwords in between; roles read theirs for each new connection.
+"""Replaces the password of Redis. Meanwhile Redis accepts both passwords; roles read theirs again for each new connection.
 
 1. Redis accepts the new password beside the old one (``ACL SETUSER``), also after a restart (``users.acl``).
 2. ``url`` holds the new password: new connections use it.
-3. Redis forgets the old password, and ends all connections but this one: each role connects again with the new password.
+3. Redis forgets the old password and ends all connections but this one: each role connects again with the new password.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _URL, _NEXT, _USERS = "redis/url", "redis/url.next", "redis/users.acl"
 def rotate_redis_password(files: KeyFiles, reached: Callable[[str], str] = str) -> None:
     """Replace the password in ``DIR/redis/url`` and in Redis. Raises RotationError, OSError.
 
-    ``reached``: turns the URL of the roles into the one by which this machine reaches Redis.
+    ``reached`` returns a URL with the host by which this machine reaches Redis.
     """
     before = _read(files.directory / _URL)
     user, old = _login(before, files.directory / _URL)
@@ -46,7 +46,7 @@ def rotate_redis_password(files: KeyFiles, reached: Callable[[str], str] = str) 
 
 
 def _begin(files: KeyFiles, client: Client, user: str, before: str, old: str) -> tuple[str, str]:
-    """Step 1. Return (new URL, new password)."""
+    """Carry out step 1: make Redis accept a new password beside the old one. Return (URL with the new password, new password)."""
     if not (files.directory / _NEXT).exists():
         password = secrets.token_hex(PASSWORD_BYTES)
         named = quote(user) if len(login_of(before)) > 1 else ""
@@ -61,7 +61,7 @@ def _begin(files: KeyFiles, client: Client, user: str, before: str, old: str) ->
 
 
 def _end(files: KeyFiles, client: Client, user: str, new: str) -> None:
-    """Step 3. ``client`` uses the new password, which is thereby proved."""
+    """Carry out step 3: make Redis forget all other passwords and end other connections. ``client`` uses the new password."""
     client.call("ping")
     # Each password but the new one: an interrupted rotation may have left several.
     client.call("execute_command", "ACL SETUSER", user, "resetpass", f"#{_digest(new)}")
@@ -84,7 +84,7 @@ def _write_users(files: KeyFiles, *passwords: str) -> None:
 
 
 def _login(url: str, path: Path) -> tuple[str, str]:
-    """Return (user, password) of a URL. Raises RotationError."""
+    """Return (user, password) of a Redis URL; the user is "default" if it names none. Raises RotationError without a password."""
     login = login_of(url)
     if not login:
         raise RotationError(f"{path}: no URL of Redis with a password; `saltern keygen --redis-host HOST` makes one")

@@ -1,11 +1,11 @@
-"""Replaces the certificates of Redis and of the roles. Connections that stand are not touched; new ones use the new certificates.
+"""Replaces the certificates of Redis and of the roles. Open connections stay; new connections use the new certificates.
 
-Without ``--authority`` the authority stays: both certificates are replaced, and Redis reads its files anew (``CONFIG SET``). With
-``--authority`` all three are replaced:
+Without ``--authority`` the authority stays: both certificates are replaced, and Redis reads its files again (``CONFIG
+SET``). With ``--authority`` all three are replaced:
 
-1. Both sides believe the old and the new authority.
-2. Both certificates are of the new authority.
-3. Both sides believe the new authority alone, and Redis ends all connections: whoever has a certificate of the old one is out.
+1. Redis and the roles trust the old and the new authority.
+2. Both certificates are replaced by certificates of the new authority.
+3. Redis and the roles trust only the new authority. Redis ends all connections, and an old certificate is refused.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ _RELOADED = ("tls-ca-cert-file", "tls-cert-file", "tls-key-file")
 def rotate_redis_tls(files: KeyFiles, url: str, *, authority: bool, reached: Callable[[str], str] = str) -> None:
     """Replace the certificates in ``DIR/redis/tls``, and with ``authority`` the authority. Raises RotationError, OSError.
 
-    ``url``: URL of Redis with the files of this machine; ``reached`` turns it into the one by which this machine reaches Redis.
+    ``url``: URL of Redis with TLS files of this machine. ``reached`` returns a URL with the host by which this machine
+    reaches Redis.
     """
     try:
         old = Authority.read(_read(files, AUTHORITY_KEY), _read(files, AUTHORITY))
@@ -79,7 +80,10 @@ def _mode(files: KeyFiles) -> int:
 
 
 def _bring(files: KeyFiles, url: str) -> None:
-    """Bring the files to Redis and the roles, let Redis read its own, and prove that it serves the new certificate."""
+    """Deliver the files to Redis and the roles, make Redis read its files again, and check that it uses the new certificate.
+
+    Raises RotationError if Redis has no TLS, or presents another certificate.
+    """
     files.bring()
     client = Client(url, timeout=_TIMEOUT, client_name="rotate")
     named: dict[str, str] = {}
@@ -100,7 +104,7 @@ def _bring(files: KeyFiles, url: str) -> None:
 
 
 def _served(url: str) -> bytes:
-    """Return the certificate (DER) that Redis shows on a new connection. Raises StoreError."""
+    """Return the certificate (DER bytes) that Redis presents on a new connection. Raises StoreError."""
     client = Client(url, timeout=_TIMEOUT, client_name="rotate")
     return client.peer_certificate()
 

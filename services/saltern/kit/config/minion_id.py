@@ -74,7 +74,7 @@ def with_domain(minion_id: str, domain: str) -> str:
 
 
 def first_name(names: Iterable[str]) -> str:
-    """Return the first name that does not name every machine; "localhost" if there is none."""
+    """Return the first of a machine's host names that is not a local one such as ``localhost``; "localhost" if there is none."""
     return next((name for name in names if name and not _LOCAL.match(name)), "localhost")
 
 

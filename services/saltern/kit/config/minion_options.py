@@ -262,7 +262,7 @@ def load_minion(
 
 
 def _found_id(options: MinionOptions, directory: Path, *, keep: bool) -> str:
-    """Return the id of a minion whose configuration has none."""
+    """Return the id of a minion whose configuration names none: from the file ``minion_id``, else found by ``found_id``."""
     if options.minion_id_caching and (kept := kept_id(directory)):
         return kept
     found = found_id(

@@ -88,7 +88,7 @@ Options = TypeVar("Options", bound=StateOptions)
 
 @dataclass
 class Notes:
-    """The parts of a configuration that were accepted but may surprise. Each becomes a sentence of ``sentences``."""
+    """Remarks about a configuration that was accepted, for example that an option has no effect or looks misspelt."""
 
     #: Reason -> options of Salt that have no effect for this reason.
     without_effect: dict[str, list[str]] = field(default_factory=dict)
@@ -96,7 +96,7 @@ class Notes:
     single: list[str] = field(default_factory=list)
 
     def sentences(self) -> list[str]:
-        """Return the notes as sentences: one that names all options without effect, and one for each other note."""
+        """Return the remarks as texts: one that names all options without effect, and one for each other remark."""
         if not self.without_effect:
             return list(self.single)
         groups = [f"{', '.join(sorted(names))} ({why})" for why, names in self.without_effect.items()]
@@ -104,7 +104,7 @@ class Notes:
 
 
 def notes_of(options: StateOptions) -> list[str]:
-    """Return the sentences of the notes that reading these options left; [] if there are none."""
+    """Return the remarks (a list of sentences) that were made while these options were read; [] if there are none."""
     notes: list[str] = vars(options).get("_notes", [])
     return notes
 
@@ -170,9 +170,10 @@ class _Reader:
         self.notes = Notes()
 
     def add(self, given: Mapping[str, Any], where: Callable[[str], str], *, final: bool = False) -> dict[str, Any]:
-        """Check the values of one file and return those that are fields of the options.
+        """Check the values of one configuration file and return {option name: value}; users' own keys are in ``module_settings``.
 
-        ``where`` maps an option to its place, for messages. ``final``: no URI of the SDB is left.
+        Errors and remarks are collected. ``where`` returns the position of an option, for messages. ``final``: no ``sdb://``
+        value is left to look up.
         """
         found: dict[str, Any] = {}
         own: dict[str, Any] = {}
@@ -223,7 +224,10 @@ class _Reader:
             self.notes.single.append(f"{where()}: option '{name}' is read as {found[name]!r}, not {value!r}")
 
     def _remark(self, name: str, value: Any, where: Callable[[], str]) -> None:
-        """Note, or count as an error, a name that is no field of the options."""
+        """Add a remark or an error about a name that is no field of the options.
+
+        The name is a stock option of Salt, or a user's own key that differs from an option by one letter.
+        """
         stock = stock_options.treatment(str(name), value, minion=self._minion)
         if stock is None and "." not in str(name):
             near = next((known for known in sorted(self.names) if one_letter_off(str(name), known)), None)
@@ -263,7 +267,7 @@ def read_options(kind: type[Options], file_name: str, config_dir: str | None, en
 
 
 def with_notes(options: Options, notes: Iterable[str]) -> Options:
-    """Attach notes to options, for ``notes_of``, and return the options."""
+    """Attach remarks (sentences about the configuration) to options, where ``notes_of`` finds them, and return the options."""
     listed = list(notes)
     if listed:
         object.__setattr__(options, "_notes", listed)

@@ -238,7 +238,7 @@ _REFUSED_BY_MASTER: Mapping[str, _Refusal] = {
 def treatment(name: str, value: object, *, minion: bool) -> StockOption | None:
     """Return the treatment of a stock option with this value in a minion's or a master's configuration.
 
-    None for a name that is no stock option without a field here.
+    None if the tables of stock options do not contain the name; the name is then the user's own key.
     """
     refusal = (_REFUSED_BY_MINION if minion else _REFUSED_BY_MASTER).get(name)
     if refusal is not None:

@@ -42,9 +42,9 @@ def fits(value: object, hint: Any) -> bool:
 
 
 def coerced(value: object, hint: Any) -> object:
-    """Return a value as the type of a type hint, where it can be meant so: '4506' as 4506, 5.5 as 5, a text as a list.
+    """Return a value converted to the type of a type hint: '4506' to 4506, 5.5 to 5, one text to a list.
 
-    Raise ValueError where it cannot.
+    Raise ValueError if the value cannot be read as that type.
     """
     if fits(value, hint):
         return value
@@ -57,7 +57,7 @@ def coerced(value: object, hint: Any) -> object:
 
 
 def takes_none(hint: Any) -> bool:
-    """Return whether null is a value of a type hint."""
+    """Return whether the type hint of an option allows null (None)."""
     return fits(None, hint)
 
 

@@ -1,8 +1,9 @@
 """Certificates for TLS between the roles and Redis: an authority, one certificate of Redis and one of the roles.
 
-``DIR/redis/tls/`` holds ``authority.key`` (stays where keys are made), ``authority.pem`` (whom both sides believe), ``server.pem``
-for Redis and ``client.pem`` for the roles. The last two hold the key and the certificate in one file, so that both are always
-of one pair: Redis takes one file for ``tls-cert-file`` and ``tls-key-file``, the URL of the roles needs ``ssl_certfile`` only.
+``DIR/redis/tls/`` holds ``authority.key`` (stays where keys are made), ``authority.pem`` (which both sides trust),
+``server.pem`` for Redis and ``client.pem`` for the roles. The last two hold the key and the certificate in one file, so that
+both always belong together: Redis takes one file for ``tls-cert-file`` and ``tls-key-file``, the URL of the roles needs
+``ssl_certfile`` only.
 """
 
 from __future__ import annotations
@@ -37,14 +38,14 @@ _EARLIER = datetime.timedelta(hours=1)
 
 @dataclass(frozen=True)
 class Authority:
-    """A certificate authority: its key and its certificate."""
+    """A certificate authority that issues the certificates of Redis and of the roles: its private key and its certificate."""
 
     key: ec.EllipticCurvePrivateKey
     certificate: x509.Certificate
 
     @classmethod
     def make(cls, days: float = AUTHORITY_DAYS) -> Authority:
-        """Return a new authority."""
+        """Return an authority with a new private key and a new self-signed certificate, valid for ``days`` days."""
         key = ec.generate_private_key(ec.SECP256R1())
         # Two authorities of one name would be told apart by nothing but their keys.
         name = _name(f"Saltern Redis authority {_now():%Y-%m-%d %H:%M:%S.%f}")
@@ -57,7 +58,10 @@ class Authority:
 
     @classmethod
     def read(cls, key: bytes, certificates: bytes) -> Authority:
-        """Return the authority with this key, whose certificate is one of ``certificates`` (PEM). Raises ConfigError."""
+        """Return the authority with this private key (PEM), whose certificate is one of ``certificates`` (PEM).
+
+        Raises ConfigError if a PEM is malformed or no certificate belongs to the key.
+        """
         try:
             private = load_pem_private_key(key, None)
             found = x509.load_pem_x509_certificates(certificates)
@@ -70,20 +74,20 @@ class Authority:
 
     @property
     def key_pem(self) -> bytes:
-        """Return the key as PEM."""
+        """Return the authority's private key as PEM."""
         return _key_pem(self.key)
 
     @property
     def pem(self) -> bytes:
-        """Return the certificate as PEM."""
+        """Return the authority's certificate as PEM."""
         return self.certificate.public_bytes(Encoding.PEM)
 
     def server(self, hosts: Sequence[str], days: float = CERTIFICATE_DAYS) -> bytes:
-        """Return key and certificate (PEM) of a Redis that is reached by these names and addresses."""
+        """Issue a certificate for a Redis server with these host names and addresses; return its new key and certificate as PEM."""
         return self._issue(hosts[0], hosts, ExtendedKeyUsageOID.SERVER_AUTH, days)
 
     def client(self, days: float = CERTIFICATE_DAYS) -> bytes:
-        """Return key and certificate (PEM) of the roles."""
+        """Issue a certificate with which the roles connect to Redis; return its new key and certificate as PEM."""
         return self._issue("saltern", (), ExtendedKeyUsageOID.CLIENT_AUTH, days)
 
     def _issue(self, name: str, hosts: Sequence[str], usage: x509.ObjectIdentifier, days: float) -> bytes:
@@ -100,7 +104,10 @@ class Authority:
 
 
 def hosts_of(pem: bytes) -> list[str]:
-    """Return the names and addresses of a server's certificate (PEM, perhaps with its key). Raises ConfigError."""
+    """Return the list of host names and addresses in a server's certificate (PEM, perhaps with its key).
+
+    Raises ConfigError if the PEM is malformed or the certificate names no host.
+    """
     try:
         certificate = x509.load_pem_x509_certificate(pem)
         names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
@@ -111,7 +118,7 @@ def hosts_of(pem: bytes) -> list[str]:
 
 
 def certificate_of(pem: bytes) -> bytes:
-    """Return the first certificate of a PEM text in DER, as the other side of a connection sees it."""
+    """Return the first certificate of a PEM text as DER bytes, for comparison with the one that a TLS server presents."""
     return x509.load_pem_x509_certificate(pem).public_bytes(Encoding.DER)
 
 

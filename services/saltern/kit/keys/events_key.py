@@ -30,7 +30,10 @@ _MISSING = (
 
 
 def event_mac(key: bytes) -> Callable[[str, bytes], bytes]:
-    """Return the function that makes the code of (kind, record) with a key of KEY_BYTES bytes, as hexadecimal digits."""
+    """Return a function mac(kind, record) that returns the authentication code of a record, as hexadecimal digits.
+
+    ``key``: the key of events, KEY_BYTES bytes.
+    """
 
     def mac(kind: str, record: bytes) -> bytes:
         # Keyed BLAKE2b (RFC 7693) takes a third of the time of an HMAC, whose hash OpenSSL looks up by its name in each call.
@@ -40,11 +43,10 @@ def event_mac(key: bytes) -> Callable[[str, bytes], bytes]:
 
 
 def load_event_macs(directory: Path, log: logging.Logger | None = None) -> list[Callable[[str, bytes], bytes]]:
-    """Return the functions that make codes with the keys in a role's key directory (``masterstore.event_codes``): the one
-    of the current key first, then that of the key before.
+    """Return one function mac(kind, record) for each key of events in a role's key directory: current key, then the one before.
 
-    Without ``events.key`` the list is empty, and ``log`` gets a warning that says what that means. Raises ConfigError for
-    a file that is no key.
+    Such a function returns the authentication code of an event (``masterstore.event_codes``). Without ``events.key`` the
+    list is empty, and a warning about the consequence is logged to ``log``. Raises ConfigError for a malformed key file.
     """
     current = _read(directory / EVENTS_KEY)
     if current is None:

@@ -40,7 +40,7 @@ _SMALLEST, _LARGEST = MIN_BITS, MAX_BITS
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command. Return exit code 0, or 1 when the directory cannot be written."""
+    """Run ``saltern keygen``: make the missing keys. Return exit code 0, or 1 when the directory cannot be written."""
     parser = argparse.ArgumentParser(
         prog="saltern keygen", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
@@ -220,7 +220,7 @@ def make_redis_tls(directory: Path, hosts: Sequence[str], *, owner: tuple[int, i
 
 
 def _tls_files(place: Path) -> tuple[str, str] | None:
-    """Return the paths (authority, client's certificate) of Redis' TLS; None if it has none."""
+    """Return the paths (authority's certificate, roles' certificate) for TLS to Redis; None if there are no such files."""
     files = place.absolute() / "tls"
     return (str(files / AUTHORITY), str(files / CLIENT)) if (files / CLIENT).exists() else None
 
@@ -275,7 +275,10 @@ def _master_keys(directory: Path, keysize: int, files: _Files) -> None:
 
 
 def _events_key(directory: Path, files: _Files, *, renew: bool) -> None:
-    """Give the roles that keep or obey events their common key; ``renew``: a new one, and the one before as well."""
+    """Write the key of events into the directories of the roles that share it; make it if none has it.
+
+    ``renew``: make a new key, and keep the one before as ``events.key.old``.
+    """
     held, old = (_held(directory, name, EVENT_ROLES) for name in (EVENTS_KEY, OLD_EVENTS_KEY))
     if held is None:
         # If two processes make the key at once, the first file counts.
@@ -288,7 +291,7 @@ def _events_key(directory: Path, files: _Files, *, renew: bool) -> None:
 
 
 def _give(directory: Path, roles: Sequence[str], contents: Mapping[str, bytes], files: _Files) -> None:
-    """Write these files ({name: content}) into the directories of the roles, where they are missing or differ."""
+    """Write files ({name: content}) into the key directories of these roles. Files with the same content are left alone."""
     for role in roles:
         for name, content in contents.items():
             path = directory / role / name

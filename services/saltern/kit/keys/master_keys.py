@@ -47,20 +47,26 @@ class MasterKeys:
 
     @cached_property
     def all(self) -> tuple[PrivateKey, ...]:
-        """Return the master's keys, the newest first: one, or two while it is replaced."""
+        """Return the master's private keys, the newest first: one, or two while ``saltern rotate master`` replaces the key."""
         return (self.private,) if self.previous is None else (self.private, self.previous)
 
     @cached_property
     def pems(self) -> tuple[str, ...]:
-        """Return the public keys of ``all`` as PEM texts."""
+        """Return the master's public keys as PEM texts, the newest first: one, or two while the key is replaced."""
         return tuple(key.public.pem for key in self.all)
 
     def signature(self, key: PrivateKey, algo: str) -> str | None:
-        """Return the signature of one of the master's public keys; None without the option ``master_sign_pubkey``."""
+        """Return the stored signature (base64) of one of the master's public keys, made by the master's signing key.
+
+        None if the option ``master_sign_pubkey`` is off.
+        """
         return (self.previous_signatures if key is self.previous else self.signatures).get(algo)
 
     def known_to(self, fingerprint: str | None) -> PrivateKey:
-        """Return the key that a minion knows. ``fingerprint``: the one that its last sign-in showed while two are valid."""
+        """Return that of the master's keys whose signature a minion accepts.
+
+        ``fingerprint``: the recorded fingerprint of the key that the minion accepts; without a match the older key is returned.
+        """
         return next((key for key in self.all if key.public.fingerprint() == fingerprint), self.all[-1])
 
     @classmethod
@@ -138,9 +144,9 @@ class KeptMasterKeys:
     """The master's keys of a role, which are read again when they were replaced (``saltern rotate master``)."""
 
     def __init__(self, directory: Path, options: MasterOptions | None = None) -> None:
-        """Read the keys. ``options``: those that decide about signatures of the keys; None: there are none.
+        """Read the master's keys from ``directory``, and their signatures as ``options`` say; None: no signatures.
 
-        Raises ConfigError.
+        Raises ConfigError for a missing or malformed key.
         """
         self._directory, self._options = directory, options
         self._seen = self._signature()
@@ -151,7 +157,7 @@ class KeptMasterKeys:
     def follow(self) -> bool:
         """Read the keys again if their files changed, at most once a second. Return whether ``current`` changed.
 
-        What cannot be read is tried again. A changed ``master.secret`` is not taken: it needs a restart.
+        Unreadable files are logged and tried again. A changed ``master.secret`` is logged and not used: it needs a restart.
         """
         now = time.monotonic()
         if now < self._next_look:
@@ -196,9 +202,9 @@ def _told(keys: MasterKeys) -> tuple[str, str]:
 
 
 def record_mac(secret: bytes) -> Callable[[str, bytes], bytes]:
-    """Return the function that makes the codes of records in Redis (``masterstore.record_mac``), as hexadecimal digits.
+    """Return a function mac(kind, record) that returns the authentication code of a record in Redis, as hexadecimal digits.
 
-    The key is derived from the master's secret, so every worker and publisher of a master has the same one.
+    The key is derived from the master's secret, so every worker and publisher of a master makes the same codes.
     """
     key = base64.b64decode(derive_key_string(secret, purpose="records", epoch=0))
     # The HMAC of the cryptography package: Python's own hmac would load the system's OpenSSL as a second copy. A copy of a

@@ -70,7 +70,7 @@ class ControlClient:
 
     @property
     def endpoint(self) -> str:
-        """Return where the master is, ``tcp://host:port``."""
+        """Return the address of the master's port 4507 as text, ``tcp://host:port``."""
         return self._connection.endpoint
 
     @overload

@@ -75,10 +75,10 @@ class CurveAuth:
         self._served.append(socket)
 
     def follow(self, running: Callable[[], bool] = lambda: True) -> bool:
-        """Serve with the new secret key if it was replaced in the key directory: bind all sockets anew. Return whether it was.
+        """Bind all sockets again with the new secret key if this role's key file was replaced. Return whether that was done.
 
-        Clients connect again within a moment. ``running``: returns False to give the ports up. Call it in the thread that uses
-        the sockets. Raises zmq.ZMQError.
+        Clients connect again within a moment. ``running`` returns False to stop waiting for the ports. Call it in the thread
+        that uses the sockets. Raises zmq.ZMQError.
         """
         now, directory = time.monotonic(), self._keys.directory
         if directory is None or now < self._next_follow:
@@ -136,8 +136,9 @@ class CurveAuth:
         return user if not row.rights_needed or name in ROLES or self._has_rights(name) else ""
 
     def _look(self, *, at_once: bool = False) -> None:
-        """Read the key directory again if its files changed. It is examined at most once in LOOK_SECONDS, or now
-        with ``at_once``.
+        """Read the key directory again if its files changed.
+
+        The directory is examined at most once in LOOK_SECONDS; with ``at_once`` it is examined now.
         """
         now = time.monotonic()
         with self._lock:

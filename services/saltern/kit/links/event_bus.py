@@ -203,11 +203,14 @@ class EventSubscriber:
 
     @property
     def endpoint(self) -> str:
-        """Return where the event publisher is, ``tcp://host:port``."""
+        """Return the address of the event publisher as text, ``tcp://host:port``."""
         return self._connection.endpoint
 
     def follow(self) -> None:
-        """Connect anew if a key was replaced. ``next`` does it by itself; call it where ``socket`` is read directly."""
+        """Connect to the event publisher again if one of the CurveZMQ keys was replaced.
+
+        ``next`` calls this itself; callers that read ``socket`` directly must call it.
+        """
         self._connection.follow()
 
     def subscribe(self, prefix: str) -> None:

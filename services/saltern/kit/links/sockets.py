@@ -242,10 +242,10 @@ class LinkConnection:
         self._open()
 
     def follow(self) -> bool:
-        """Connect anew if this role's key was replaced, or if the server has its other known key, or refused this role's key.
-        Return whether it did.
+        """Connect again if a key of the link was replaced, or the handshake failed; return whether a new connection was made.
 
-        The key files are looked at every FOLLOW_SECONDS; what cannot be read is tried again.
+        A handshake fails if the server has its other known key, or refuses this role's key. The key files are examined every
+        FOLLOW_SECONDS; unreadable files are logged and tried again.
         """
         now = time.monotonic()
         if now < self._next_look or self.keys.directory is None:
@@ -300,10 +300,9 @@ class LinkConnection:
             self._monitor = None
 
     def _reread(self, directory: Path) -> bool:
-        """Read the keys again. Return whether they need a new connection, which is made.
+        """Read the keys of the link again. Connect again if the new keys require it, and return whether that was done.
 
-        A connection to a server that has another known key by now ends by itself, and ``follow`` finds the other key. Raises
-        ConfigError.
+        If only the server's other known key became the first, the connection stays until the server ends it. Raises ConfigError.
         """
         read = LinkKeys.load(directory)
         publics = read.server_keys(LINKS[self._link].server)
@@ -318,7 +317,7 @@ class LinkConnection:
         return True
 
     def _failure(self) -> int:
-        """Return the event of the last handshake since the last look; 0 without one."""
+        """Return the libzmq event number of the connection's last handshake since the last call; 0 if there was none."""
         found = 0
         while self._monitor is not None and self._monitor.poll(0):
             # Two frames: the event (two bytes) with its value, and the endpoint.

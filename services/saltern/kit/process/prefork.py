@@ -59,24 +59,27 @@ class Child:
 
 
 class Attached(Protocol):
-    """Something that the parent's loop serves beside its children, such as probes."""
+    """Interface of an object that the parent's loop serves beside its children, such as a server that answers probes."""
 
     def attach(self, selector: selectors.BaseSelector) -> None:
-        """Register files; the key's data is a callable that is called with the file when the file is readable."""
+        """Register sockets with the parent's selector.
+
+        The data of each socket is a function, which is called with the socket when it is readable.
+        """
 
     def next_time(self) -> float:
         """Return the monotonic time at which ``tick`` must be called; infinity: never."""
 
     def tick(self, now: float) -> None:
-        """Do what is due."""
+        """Do the work that is due at the time ``now`` (monotonic seconds), such as closing slow connections."""
 
     def files(self) -> Iterable[socket.socket]:
-        """Yield the sockets that a child must not hold open."""
+        """Yield the parent's sockets that a child process must close after the fork."""
 
 
 @dataclass
 class Parent:
-    """The loop of the parent process."""
+    """The loop of the parent process: starts, watches, replaces and ends its children."""
 
     children: Sequence[Child]
     log: logging.Logger
@@ -119,21 +122,21 @@ class Parent:
             self._wait()
 
     def start(self, name: str) -> None:
-        """Start a child that does not run. Raises KeyError for an unknown name."""
+        """Mark a stopped child to be started; the parent's loop starts it. Raises KeyError for an unknown name."""
         self.watched[name].want(time.monotonic())
 
     def stop(self, name: str) -> None:
-        """End a child and do not start it again. Raises KeyError for an unknown name."""
+        """Send SIGTERM to a child, without waiting, and do not start it again. Raises KeyError for an unknown name."""
         self.watched[name].wanted = False
         self._terminate(self.watched[name], time.monotonic())
 
     def restart(self, name: str) -> None:
-        """End a child; a new process is started as soon as it has ended. Raises KeyError for an unknown name."""
+        """Send SIGTERM to a child; its next process is started when it has ended. Raises KeyError for an unknown name."""
         self.watched[name].want(time.monotonic())
         self._terminate(self.watched[name], time.monotonic())
 
     def end(self) -> None:
-        """End all children and then the parent. This returns at once."""
+        """Make the parent's loop end all children and then itself. Returns at once."""
         self._ending = True
 
     def _catch_signals(self) -> None:

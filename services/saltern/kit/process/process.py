@@ -70,7 +70,7 @@ class Stop:
 
 
 def catch_signals() -> Stop:
-    """Return a flag that SIGTERM and SIGINT set."""
+    """Return a Stop flag that SIGTERM and SIGINT set from now on."""
     stop = Stop()
     stop.catch()
     return stop
@@ -96,7 +96,7 @@ def open_probes(health: Health, options: StateOptions, listener: socket.socket |
 
 
 def new_health(name: str) -> Health:
-    """Return the state that a process reports to probes, with metrics of its own."""
+    """Return the Health object with which the process ``name`` reports its state to probes; its metrics are new ones."""
     return Health(name, new_metrics(name).registry)
 
 

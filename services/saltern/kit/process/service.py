@@ -92,7 +92,7 @@ def unusable(*kinds: type[Exception]) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Start:
-    """With what a role's process starts: its options, and the configuration directory of its command line."""
+    """The values with which a role's process starts: its options, its configuration directory, and flags of its command line."""
 
     options: MasterOptions
     config_dir: str | None = None
@@ -108,14 +108,14 @@ class Start:
     role: Role | None = None
 
     def configure_logs(self, role: str, process: str = "") -> None:
-        """Send the log of this process where the options say. Raises ConfigError.
+        """Configure this process's log as the options say. Raises ConfigError for an unknown level or format.
 
         ``process``: name of this process among several of the role.
         """
         configure(role, self.options, self.log_level, process)
 
     def report_notes(self, log: logging.Logger) -> None:
-        """Log what has to be said about the configuration."""
+        """Log a warning for each remark that was made while the configuration was read (``notes``)."""
         for note in self.notes:
             log.warning("%s", note)
 
@@ -136,9 +136,9 @@ class RoleProgram:
 
 
 def read_arguments(program: RoleProgram, argv: Sequence[str] | None) -> Start:
-    """Return with what a role starts: options from its configuration and its command line.
+    """Return the Start of a role: the options of its configuration, overridden by its command line. The log is configured.
 
-    Logs are set up as the options say. Raises ConfigError, after ``/readyz`` gave the reason for ``config_error_pause`` seconds.
+    Raises ConfigError for an unusable configuration, after ``/readyz`` gave the reason for ``config_error_pause`` seconds.
     """
     arguments = role_arguments(program.name, argv, program.flags)
     try:
@@ -168,9 +168,10 @@ def new_role(program: RoleProgram, start: Start) -> Role:
 
 
 def serve(role: Role, prepare: Callable[[Role], Callable[[], None]], listener: socket.socket | None = None) -> None:
-    """Run the loop that ``prepare`` returns until the process is asked to end. Raises ConfigError if it cannot run.
+    """Answer probes and run the loop function that ``prepare`` returns, until SIGTERM or SIGINT.
 
-    ``listener``: listening socket on which probes are answered, in place of ``health_port``.
+    ``listener``: listening socket on which probes are answered, in place of ``health_port``. Raises ConfigError, after
+    ``/readyz`` gave the reason for ``config_error_pause`` seconds.
     """
     with open_probes(role.health, role.options, listener):
         role.stop.catch()
@@ -196,7 +197,10 @@ def run_role(program: RoleProgram, argv: Sequence[str] | None = None) -> int:
 
 
 def run_prepared(program: RoleProgram, start: Start) -> int:
-    """Run a role in this process with options that were read. Return its exit code."""
+    """Run a role in this process until SIGTERM or SIGINT, with options that are read already (``start``).
+
+    Return exit code 0; 78, or 69 for a taken port, if the role cannot use its configuration.
+    """
     start.report_notes(logging.getLogger(f"saltern.{program.name}"))
     try:
         serve(start.role or new_role(program, start), program.prepare, start.listener)

@@ -125,7 +125,7 @@ def _labelled(line: str, process: str) -> str:
 
 @dataclass
 class _Client:
-    """A client that has not sent its whole request yet."""
+    """A connection to the health port whose HTTP request has not arrived completely yet."""
 
     connection: socket.socket
     deadline: float
@@ -134,7 +134,7 @@ class _Client:
 
 @dataclass
 class SharedProbes:
-    """Answers probes on the health port of a parent; a part of its loop (``prefork.Attached``)."""
+    """Answers HTTP probes on the health port of a parent process; its loop serves this object (``prefork.Attached``)."""
 
     server: socket.socket
     listeners: Mapping[str, socket.socket]
@@ -153,7 +153,7 @@ class SharedProbes:
         selector.register(self.server, selectors.EVENT_READ, self._accept)
 
     def next_time(self) -> float:
-        """Return when the first slow client must be closed; infinity without clients."""
+        """Return the monotonic time at which the first slow client's connection must be closed; infinity without clients."""
         return min((client.deadline for client in self._clients.values()), default=math.inf)
 
     def tick(self, now: float) -> None:
@@ -163,7 +163,7 @@ class SharedProbes:
                 self._close(client)
 
     def files(self) -> Iterable[socket.socket]:
-        """Yield the port, the children's sockets and the connections of clients."""
+        """Yield the sockets of the health port, of the children's probes, and of connected clients."""
         yield self.server
         yield from self.listeners.values()
         for client in self._clients.values():
@@ -231,7 +231,10 @@ class SharedProbes:
         return (503 if reasons else 200), "\n".join(reasons or ["ok"]) + "\n"
 
     def _faults(self, path: str) -> Iterator[str]:
-        """Yield why the children are not ready, or are not alive. A child that waits for its next start is not ready, but alive."""
+        """Yield one reason as text for each child that is not ready (``/readyz``) or not alive (``/healthz``).
+
+        A child that waits for its next start is not ready, but alive.
+        """
         answers = ask(self._running(), path)
         for name, child in self.watched.items():
             status, text = answers.get(name, (0, ""))

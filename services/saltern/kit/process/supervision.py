@@ -93,7 +93,7 @@ class Watched:
         return self.due_at - now
 
     def want(self, now: float) -> None:
-        """Record that the child shall run again; it is due at once."""
+        """Record that the child process must run. It is due to be started at once, also after it had failed for good."""
         self.wanted, self.due_at, self.early_ends = True, now, 0
 
     def is_due(self, now: float) -> bool:
@@ -109,7 +109,7 @@ class Watched:
 
 @dataclass(slots=True)
 class Rollout:
-    """Replaces children one after the other, each once the one before has settled."""
+    """Replaces child processes one after the other; the next one only after the new process has run for ``settle`` seconds."""
 
     #: Names of the children that are still to be replaced.
     left: list[str]
@@ -147,7 +147,7 @@ class Rollout:
 
 
 def in_words(code: int) -> str:
-    """Return how a process ended: ``exit code 1``, or ``signal 9 (Killed)`` for a negative code."""
+    """Return as text how a process ended: ``exit code 1``, or ``signal 9 (Killed)`` for a negative code."""
     if code < 0:
         return f"signal {-code} ({signal.strsignal(-code) or 'unknown'})"
     return f"exit code {code}"

@@ -188,7 +188,7 @@ def _record(
 
 
 def _of_the_moment(fun: object) -> bool:
-    """Return whether a late return of the function is useless: the job only asks what runs now."""
+    """Return whether all these functions only report the present state (such as running jobs), so a late return is useless."""
     return all(name in _OF_THE_MOMENT for name in (fun if isinstance(fun, list) else [fun]))
 
 

@@ -375,9 +375,9 @@ def _moved(
 def _change(
     context: WorkerContext, found: Mapping[str, Sequence[str]], to: str | None, act: str, kwarg: Mapping[str, object]
 ) -> dict[str, list[str]]:
-    """Move the keys of these minions to the state ``to``, or delete them if ``to`` is None.
+    """Move the keys of minions ({key state: minion ids}) to the state ``to``, or delete them if ``to`` is None.
 
-    Return the changed minion ids by the former state of their key.
+    Return {former key state: changed minion ids}.
     """
     changed: dict[str, list[str]] = {}
     store = context.store
@@ -407,7 +407,7 @@ def _rotate(context: WorkerContext, kwarg: Mapping[str, object]) -> None:
 
 
 def _found(context: WorkerContext, kwarg: Mapping[str, object], states: Sequence[str]) -> dict[str, list[str]]:
-    """Return the minion ids that ``match`` means, by the state of their key."""
+    """Return {key state: minion ids} for the argument ``match`` of a wheel function, limited to these states."""
     match = kwarg.get("match")
     if isinstance(match, Mapping):
         named = {STATES[name]: list(map(str, ids)) for name, ids in match.items()}

@@ -133,9 +133,9 @@ def _published(context: WorkerContext, minion_id: str, load: Mapping[str, object
 
 
 def _calls(load: Mapping[str, Any]) -> list[Call]:
-    """Return the functions of a minion's publish request with their arguments.
+    """Return a list of Calls: the functions of a minion's publish request, each with its arguments.
 
-    For several functions (with commas) each argument is a list, or words with spaces.
+    ``fun`` may name several functions with commas; each argument is then a list, or words with spaces. Raises ControlError.
     """
     fun, no_parse = load["fun"], load.get("no_parse")
     if not isinstance(fun, str) or not fun:

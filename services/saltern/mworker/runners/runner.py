@@ -155,7 +155,10 @@ class RunnerTools:
         gather_timeout: float | None = None,
         heard: bool | None = None,
     ) -> Asked:
-        """Wait for the returns of a published job, as ``ask`` does. Raises ControlError, ControlTimeout."""
+        """Wait for the returns of a published job, as ``ask`` does; return an Asked with the minions and their returns.
+
+        Raises ControlError, ControlTimeout.
+        """
         found: dict[str, dict[str, object]] = {}
         if not job["jid"]:
             return Asked("", (), found)
@@ -321,7 +324,7 @@ def _kwargs_shown(call: RunnerCall) -> list[dict[str, object]]:
 
 
 def _opened(jid: str, user: str, options: MasterOptions, key_dir: Path, stack: contextlib.ExitStack) -> RunnerTools:
-    """Return RunnerTools with connections of this process, which the stack closes."""
+    """Return RunnerTools with new connections to Redis, the master and the event bus; ``stack`` closes them."""
     keys = LinkKeys.load(key_dir)
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
     stack.callback(context.term)

@@ -124,8 +124,7 @@ class Printer:
         self._guarded = is_terminal and config.strip_colors
 
     def heed(self, arguments: Iterable[object]) -> None:
-        """Take over the arguments ``exclude=`` and ``terse=`` of a state run: the results that ``state_output:
-        filter`` hides or shortens.
+        """Apply a state run's arguments ``exclude=`` and ``terse=``: the results that ``state_output: filter`` hides or shortens.
 
         ``arguments`` is the ``arg`` of a publication; keyword arguments are a mapping with ``__kwarg__``.
         """

@@ -24,7 +24,7 @@ _ORCHESTRATIONS = frozenset({"state.orch", "state.orchestrate", "state.sls"})
 
 
 def render(data: object, options: OutputOptions) -> str:
-    """Return the report of a state run for every host in ``data``, a map of host to result.
+    """Return as text the report of a state run for every host in ``data``, a map of host to its running dictionary.
 
     Raises TypeError, KeyError, AttributeError or IndexError if the data has another shape.
     """
@@ -69,7 +69,7 @@ def _unwrapped(data: object) -> object:
 
 
 def _host(host: object, value: object, options: OutputOptions, depth: int = 1) -> tuple[str, bool]:
-    """Return the report of one host, and whether a state changed anything on that host."""
+    """Return (text of one host's report, whether a state changed anything on that host)."""
     lines: list[str] = []
     color, changed = options.colors.green, False
     host = host.decode(errors="backslashreplace") if isinstance(host, bytes) else host
@@ -85,7 +85,7 @@ _Part = tuple[list[str], str, bool]
 
 
 def _plain(_host: object, value: object, options: OutputOptions, _depth: int) -> _Part:
-    """Return the report of a function's result in an orchestration; such a result always counts as a change."""
+    """Return (lines of the report, colour, True) for a function's result in an orchestration: it always counts as a change."""
     colors = options.colors
     return [f"{colors.green}    {line}{colors.endc}" for line in str(value).splitlines()], colors.cyan, True
 
@@ -147,7 +147,7 @@ def _count_of_changes(state: StateReturn) -> int:
 
 
 def _changes(state: StateReturn, options: OutputOptions, depth: int) -> tuple[bool, str]:
-    """Return whether a state changed anything, and the text that follows ``Changes:`` in the report."""
+    """Return (whether a state changed anything, the text that follows ``Changes:`` in the report)."""
     changes = state["changes"]
     if state.get("name") in _ORCHESTRATIONS:
         below = "\n" + _report(changes, options, depth=depth + 1)
