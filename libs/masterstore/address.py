@@ -78,7 +78,7 @@ _USERINFO = re.compile(r"(?<=//)[^/?]*@")
 
 
 def login_of(url: str) -> tuple[str, ...]:
-    """Return (user, password), (password,) or () from a Redis URL. Raises ValueError for a malformed URL."""
+    """Return the login in a Redis URL: (user, password), (password,) without a user, or () without a password."""
     found = _USERINFO.search(url)
     if found is None or "?" in url[: found.end()]:
         return ()

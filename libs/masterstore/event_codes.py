@@ -34,7 +34,10 @@ _SEAL = re.compile(r"(?P<origin>(?P<ms>\d{1,15})-(?P<nonce>[0-9a-f]{16}))-(?P<co
 
 
 class Fault(StrEnum):
-    """The reason for which an event in Redis, or the shared state of a group of readers, is refused: unsigned, forged, old, repeated."""
+    """Reason for which an event in Redis, or the shared state of a group of readers, is refused.
+
+    One of unsigned, forged, old, repeated.
+    """
 
     UNSIGNED = "unsigned"
     FORGED = "forged"

@@ -71,9 +71,9 @@ class AuditLog:
             self.log.warning("a command was refused: %s", why, extra={"cmd": cmd, "client": client})
 
     def seal_when_due(self) -> None:
-        """Seal the unsealed entries of the audit record if the last seal is a second old. Errors are logged.
+        """Seal the unsealed entries of the audit record, once a second while this worker writes entries, else every ten seconds.
 
-        After an error the next seal covers the same entries.
+        Errors are logged; the next seal covers the same entries.
         """
         now = self.clock()
         if now < self._seal_at or not self.options.audit:
