@@ -365,6 +365,8 @@ def configured(found: Sequence[Object]) -> Iterator[str]:
         for file, text in one.get("data", {}).items():
             if name.startswith("saltern-master"):
                 for option, value in (yaml.safe_load(text) or {}).items():
+                    if option not in MASTER_OPTIONS:
+                        yield f"ConfigMap {name}: {file}: {option}: no such option"
                     try:
                         check_master_option(option, value)
                     except ConfigError as error:

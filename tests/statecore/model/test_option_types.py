@@ -19,6 +19,7 @@ _VALUES: dict[str, tuple[Any, Any]] = {
     "a list of maps": ([{"x": 1}], {"x": 1}),
     "true, false or a list of texts": (["pkg"], {"pkg": True}),
     "a list or a map": ([1], 5),
+    "warn or error": ("warn", "loud"),
     "a map of environments to lists of directories": ({"base": ["/srv"]}, {"base": "/srv"}),
 }
 
