@@ -8,9 +8,11 @@ from statecore.model.types import Outcome, Plan, Step
 
 
 def plan_of(ctx: Context, word: str, label: str, name: str, *, wanted: bool) -> Plan:
-    """Return the plan that enables (``wanted``) or disables ``name``.
+    """Return the plan of an ``apache_*`` state that enables (``wanted``) or disables the site, module or configuration
+    file ``name`` of Apache.
 
-    ``word`` is the kind in names of functions ("site", "mod", "conf"), ``label`` in Salt's comments.
+    The plan has no step if nothing is to be done, and fails on a host without Apache's programs. ``word`` is the kind
+    in names of execution functions ("site", "mod", "conf"), ``label`` the kind in Salt's comments.
     """
     verb = "enable" if wanted else "disable"
     try:

@@ -32,7 +32,7 @@ def available(ctx: Context) -> str | None:
 
 
 class _Acl(NamedTuple):
-    """The ACLs of a path and, with ``recurse``, of everything below it."""
+    """The ACL entries of one kind (user, group ...) of a path and, with ``recurse``, of everything below it."""
 
     #: user, group, mask or other.
     kind: str
@@ -56,7 +56,8 @@ def present(
     recurse: bool = False,
     force: bool = False,
 ) -> Plan:
-    """Add or change an entry in the ACL of the path ``name``.
+    """Add or change an entry in the ACL of the path ``name``. The state fails if the path does not exist, or if setfacl
+    fails.
 
     acl_type
         user, group, mask or other, with or without ``default:`` before it
@@ -92,8 +93,10 @@ def present(
 
 
 def absent(ctx: Context, name: str, acl_type: str, acl_name: str = "", perms: str = "", recurse: bool = False) -> Plan:
-    """Remove an entry from the ACL of the path ``name``. ``perms`` has no effect; the other arguments are those of
-    ``acl.present``.
+    """Remove an entry from the ACL of the path ``name``. Nothing happens if there is no such entry; the state fails if
+    the path does not exist.
+
+    ``perms`` has no effect; the other arguments are those of ``acl.present``.
     """
     acl = _read(ctx, name, acl_type, recurse=recurse)
     if isinstance(acl, Plan):
@@ -113,7 +116,8 @@ def list_present(
     recurse: bool = False,
     force: bool = False,
 ) -> Plan:
-    """Add or change the entries of several users or groups in the ACL of the path ``name``.
+    """Add or change the entries of several users or groups in the ACL of the path ``name``. The state fails if the path
+    does not exist.
 
     acl_names
         the users or groups
@@ -145,8 +149,10 @@ def list_present(
 def list_absent(
     ctx: Context, name: str, acl_type: str, acl_names: Sequence[str] | None = None, recurse: bool = False
 ) -> Plan:
-    """Remove the entries of several users or groups from the ACL of the path ``name``. The arguments are those of
-    ``acl.list_present``.
+    """Remove the entries of several users or groups from the ACL of the path ``name``. Missing entries are ignored; the
+    state fails if the path does not exist.
+
+    The arguments are those of ``acl.list_present``.
     """
     acl = _read(ctx, name, acl_type, recurse=False)
     if isinstance(acl, Plan):
@@ -177,7 +183,9 @@ def _number(perms: str) -> int:
 
 
 def _as_wanted(octal: int | None, perms: str) -> bool:
-    """Return whether an entry has the wanted permissions. X wants no x of a file that is not executable."""
+    """Return whether an entry with these permissions (an octal digit; None: no entry) has the wanted ones (letters). X
+    wants no x of a file that is not executable.
+    """
     wanted = _number(perms)
     return octal == wanted or (perms.endswith("X") and octal is not None and not octal % 2 and octal == wanted - 1)
 
@@ -194,7 +202,11 @@ def _applied(
     recurse: bool,
     force: bool,
 ) -> Plan:
-    """Return the plan that sets entries."""
+    """Return the plan of an ``acl`` state that sets the given ACL entries of the path ``name``.
+
+    ``would`` and ``done`` are the comments of test mode and of success, ``shown`` the users or groups in the comment of
+    a failure. ``force``: remove all other entries first.
+    """
 
     def work() -> None:
         if force:
@@ -210,7 +222,9 @@ def _applied(
 
 
 def _removed(ctx: Context, name: str, acl_type: str, names: Sequence[str], *, recurse: bool) -> Plan:
-    """Return the plan that removes entries."""
+    """Return the plan of an ``acl`` state that removes the ACL entries of the users or groups ``names`` from the path
+    ``name``.
+    """
 
     def work() -> None:
         for each in names:

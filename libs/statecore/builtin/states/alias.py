@@ -12,7 +12,7 @@ from statecore.model.types import Outcome, Plan, Step
 
 
 def present(ctx: Context, name: str, target: str | list[str]) -> Plan:
-    """Set the target of the alias ``name``; a missing alias is added.
+    """Set the target of the mail alias ``name``; a missing alias is added. Nothing happens if it has this target.
 
     target
         an address, or a list of addresses
@@ -28,7 +28,7 @@ def present(ctx: Context, name: str, target: str | list[str]) -> Plan:
 
 
 def absent(ctx: Context, name: str) -> Plan:
-    """Remove the alias ``name``."""
+    """Remove the mail alias ``name``. Nothing happens if there is no such alias."""
     if not ctx.call("aliases.get_target", name):
         return Plan.unchanged(f"Alias {name} already absent")
 

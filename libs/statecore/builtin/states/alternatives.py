@@ -11,6 +11,7 @@ ALIASES = {"set": "set_"}
 
 def install(ctx: Context, name: str, link: str, path: str, priority: int) -> Plan:
     """Register the program ``path`` as an alternative of the group ``name`` (update-alternatives), with a priority.
+    Nothing happens if it is registered already.
 
     link
         path of the common name, such as /usr/bin/editor

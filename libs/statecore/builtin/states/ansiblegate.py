@@ -14,7 +14,10 @@ VIRTUAL = "ansible"
 
 def call(ctx: Context, name: str, **kwargs: object) -> Plan:
     """Call modules of Ansible. Each argument is the name of a module; its value is a list of arguments, where a map
-    holds keyword arguments. Whether something changed is not known: each call is reported as a change.
+    holds keyword arguments.
+
+    Each call is reported as a change, because Ansible does not report whether it changed something. The state fails if
+    a module fails; the other modules are called all the same.
 
     name
         not used
@@ -46,7 +49,8 @@ def playbooks(
     git_kwargs: Mapping[str, object] | None = None,
     ansible_kwargs: Mapping[str, Any] | None = None,
 ) -> Plan:
-    """Run the playbook ``name``. In test mode, Ansible predicts its changes.
+    """Run the playbook ``name``. In test mode, Ansible predicts its changes. The state fails if a task fails or a host
+    cannot be reached.
 
     rundir
         directory in which to run, and into which ``git_repo`` is cloned
@@ -93,7 +97,11 @@ def _arguments(value: object) -> tuple[list[object], dict[str, Any]]:
 
 
 def _verdict(name: str, answer: Mapping[str, Any], changed: str) -> tuple[bool | None, str, dict[str, Any]]:
-    """Return (True: nothing changed, None: something did, False: failed; comment; changes) of a playbook's answer."""
+    """Return (result, comment, changes) for the result ``answer`` of ``ansible.playbooks``.
+
+    The result is True if nothing changed, None if something changed, False if a task failed. ``changed`` is the comment
+    for a change.
+    """
     if "stats" not in answer:
         return False, str(answer.get("stderr") or answer), {}
     stats = list(answer["stats"].values())
@@ -105,7 +113,9 @@ def _verdict(name: str, answer: Mapping[str, Any], changed: str) -> tuple[bool |
 
 
 def _changes(answer: Mapping[str, Any]) -> dict[str, Any]:
-    """Return {play: {task: {host: difference}}} of the tasks that changed something, failed or were skipped."""
+    """Return {play: {task: {host: difference}}} of a playbook's tasks that changed something, failed or were
+    skipped.
+    """
     changes: dict[str, Any] = {}
     for play in answer["plays"]:
         for task in play["tasks"]:

@@ -12,7 +12,8 @@ from statecore.model.types import FileChange, Outcome, Plan, Step
 
 
 def configfile(ctx: Context, name: str, config: Sequence[Mapping[str, object]]) -> Plan:
-    """Write the configuration file ``name`` of Apache from data.
+    """Write the configuration file ``name`` of Apache from data, if its content differs. The state fails if the file
+    cannot be read or written.
 
     config
         list of maps of directive to value. A map with the key ``this`` is a section: ``this`` is its argument, the other

@@ -8,7 +8,8 @@ from statecore.system.apache_switches import plan_of
 
 
 def enabled(ctx: Context, name: str) -> Plan:
-    """Enable the conf ``name`` of Apache.
+    """Enable the configuration file ``name`` of Apache (in conf-available). Nothing happens if it is enabled; the state
+    fails if a2enconf does not enable it.
 
     name
         name of the conf, as for the program a2enconf
@@ -17,7 +18,8 @@ def enabled(ctx: Context, name: str) -> Plan:
 
 
 def disabled(ctx: Context, name: str) -> Plan:
-    """Disable the conf ``name`` of Apache.
+    """Disable the configuration file ``name`` of Apache. Nothing happens if it is disabled; the state fails if
+    a2disconf does not disable it.
 
     name
         name of the conf, as for the program a2disconf

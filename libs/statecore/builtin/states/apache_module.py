@@ -8,7 +8,8 @@ from statecore.system.apache_switches import plan_of
 
 
 def enabled(ctx: Context, name: str) -> Plan:
-    """Enable the module ``name`` of Apache.
+    """Enable the module ``name`` of Apache. Nothing happens if it is enabled; the state fails if a2enmod does not
+    enable it.
 
     name
         name of the module, as for the program a2enmod
@@ -17,7 +18,8 @@ def enabled(ctx: Context, name: str) -> Plan:
 
 
 def disabled(ctx: Context, name: str) -> Plan:
-    """Disable the module ``name`` of Apache.
+    """Disable the module ``name`` of Apache. Nothing happens if it is disabled; the state fails if a2dismod does not
+    disable it.
 
     name
         name of the module, as for the program a2dismod

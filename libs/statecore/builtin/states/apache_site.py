@@ -8,7 +8,8 @@ from statecore.system.apache_switches import plan_of
 
 
 def enabled(ctx: Context, name: str) -> Plan:
-    """Enable the site ``name`` of Apache.
+    """Enable the site ``name`` of Apache. Nothing happens if it is enabled; the state fails if a2ensite does not enable
+    it.
 
     name
         name of the site, as for the program a2ensite
@@ -17,7 +18,8 @@ def enabled(ctx: Context, name: str) -> Plan:
 
 
 def disabled(ctx: Context, name: str) -> Plan:
-    """Disable the site ``name`` of Apache.
+    """Disable the site ``name`` of Apache. Nothing happens if it is disabled; the state fails if a2dissite does not
+    disable it.
 
     name
         name of the site, as for the program a2dissite

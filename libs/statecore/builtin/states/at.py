@@ -32,7 +32,8 @@ def present(
     job: str | None = None,
     unique_tag: bool = False,
 ) -> Plan:
-    """Add a job, in each run unless ``unique_tag`` is set.
+    """Add a job (a command that at runs once, at the time ``timespec``), in each run unless ``unique_tag`` is set. The
+    state fails if the user does not exist or at refuses the time.
 
     timespec
         the time as at has it: ``9:09 11/09/26``, ``now + 1 hour``
@@ -66,7 +67,8 @@ def present(
 
 
 def absent(ctx: Context, name: str, jobid: object = None, **kwargs: Any) -> Plan:
-    """Remove jobs: the one with the number ``jobid``, those that fit all conditions, or all.
+    """Remove jobs that wait in at's queue: the one with the number ``jobid``, those that fit all conditions, or without
+    either all jobs.
 
     runas, tag, hour, minute, day, month, year
         the conditions

@@ -27,7 +27,8 @@ _PAUSE = 3.0
 
 
 def tuned(ctx: Context, name: str, **kwargs: object) -> Plan:
-    """Set properties of the block device ``name``.
+    """Set properties of the block device ``name`` that differ. The state fails if ``name`` is not a block device, or if
+    the kernel refuses a value.
 
     read-ahead, filesystem-read-ahead
         sectors of 512 bytes to read ahead
@@ -60,7 +61,8 @@ def tuned(ctx: Context, name: str, **kwargs: object) -> Plan:
 
 
 def formatted(ctx: Context, name: str, fs_type: str = "ext4", force: bool = False, **kwargs: object) -> Plan:
-    """Make a file system on the block device ``name``, if it has none of this type. This destroys what is on it.
+    """Make a file system on the block device ``name``, if it has none of this type. This destroys the data on the
+    device. The state fails if the device or mkfs for this type does not exist.
 
     fs_type
         the type of the file system, as mkfs names it
@@ -98,7 +100,7 @@ def _type(ctx: Context, name: str) -> str:
 
 
 def _expected(key: str, value: object) -> str:
-    """Return what blockdev shows of a property that is as wanted."""
+    """Return the text that the program blockdev prints for a property (``key``) with the wanted value."""
     return {"read-only": "1", "read-write": "0"}.get(key, str(value))
 
 

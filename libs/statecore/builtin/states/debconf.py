@@ -27,7 +27,8 @@ def available(ctx: Context) -> str | None:
 
 
 def set_(ctx: Context, name: str, data: Mapping[str, Mapping[str, object]], **kwargs: object) -> Plan:
-    """Set answers of the package ``name``. Other arguments are ignored, as in Salt.
+    """Set answers to the questions of the Debian package ``name``. Answers that are set already stay; the state fails
+    if debconf refuses one. Other arguments are ignored, as in Salt.
 
     data
         map of question to ``{type: ..., value: ...}``. The value of a boolean is true or false, without quotes.
@@ -61,7 +62,7 @@ def set_file(
     defaults: object = None,
     **kwargs: object,
 ) -> Plan:
-    """Set the answers in a file of the state tree, in each run.
+    """Set the answers that a file of the state tree lists, in each run. The state fails if debconf refuses the file.
 
     source
         file of the state tree: lines of package, question, type, value
@@ -88,7 +89,9 @@ def set_file(
 
 
 def _answer(row: Mapping[str, object]) -> str:
-    """Return a wanted answer as debconf writes it. Of a boolean, any true value is true."""
+    """Return the wanted answer to a question (a map with ``type`` and ``value``) as debconf writes it. Of a boolean,
+    any true value is "true".
+    """
     value = row["value"]
     if row["type"] == "boolean":
         return "true" if value else "false"

@@ -13,7 +13,8 @@ from statecore.model.values import to_int
 def status(
     ctx: Context, name: str, maximum: object = None, minimum: object = None, absolute: bool = False, free: bool = False
 ) -> dict[str, object]:
-    """Check that the used space of a mount point's or directory's file system is within limits.
+    """Check that the used space of a mount point's or directory's file system is within limits; the state fails
+    otherwise.
 
     maximum, minimum
         limits in percent, or in kilobytes with ``absolute``

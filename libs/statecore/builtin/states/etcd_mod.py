@@ -16,7 +16,8 @@ _NO_PROFILE = "No profile found, using a profile is always recommended"
 
 
 def set_(ctx: Context, name: str, value: object, profile: str | None = None, **kwargs: object) -> Plan:
-    """Set the key ``name`` of etcd.
+    """Set the key ``name`` of etcd. Nothing happens if it has this value. The state fails if etcd refuses, or if the
+    key is missing and no ``profile`` is given, as in Salt.
 
     value
         the value; with version 2 of the interface it is stored as text
@@ -44,7 +45,8 @@ def wait_set(ctx: Context, name: str, value: object, profile: str | None = None,
 
 
 def directory(ctx: Context, name: str, profile: str | None = None, **kwargs: object) -> Plan:
-    """Make the directory ``name`` in etcd (version 2 of its interface).
+    """Make the directory ``name`` in etcd (version 2 of its interface). Nothing happens if it exists; the state fails
+    if etcd refuses.
 
     profile
         settings of the server
@@ -64,7 +66,8 @@ def directory(ctx: Context, name: str, profile: str | None = None, **kwargs: obj
 
 
 def rm(ctx: Context, name: str, recurse: bool = False, profile: str | None = None, **kwargs: object) -> Plan:
-    """Delete the key ``name`` of etcd.
+    """Delete the key ``name`` of etcd. Nothing happens if there is no such key; without ``profile`` the state then
+    fails, as in Salt.
 
     recurse
         True: also delete the keys below it

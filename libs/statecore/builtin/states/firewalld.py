@@ -27,7 +27,9 @@ def available(ctx: Context) -> str | None:
 
 
 class Forward(NamedTuple):
-    """A forwarded port of a zone."""
+    """One port that a zone of firewalld forwards: source port, destination port, protocol, destination address ("" for
+    none).
+    """
 
     src: str
     dest: str
@@ -35,13 +37,15 @@ class Forward(NamedTuple):
     dstaddr: str
 
     def shown(self) -> dict[str, str]:
-        """Return the forwarded port as ``firewalld.list_port_fwd`` does."""
+        """Return the forwarded port as a map with the keys of ``firewalld.list_port_fwd`` ("Source port" ...)."""
         names = ("Source port", "Destination port", "Protocol", "Destination address")
         return dict(zip(names, self, strict=True))
 
 
 class _Section(NamedTuple):
-    """One argument of ``present`` with a list: its key in the changes, what is wanted, and how it is changed."""
+    """One list argument of ``firewalld.present``: its key in the changes, its wanted values, and the functions that
+    read, add and remove a value.
+    """
 
     key: str
     wanted: Sequence[Hashable] | None
@@ -76,7 +80,8 @@ def present(
     rich_rules: list[str] | None = None,
     prune_rich_rules: bool = False,
 ) -> Plan:
-    """Make the zone ``name`` with these settings, and make them active. What an argument does not list is left as it is.
+    """Create the zone ``name`` of firewalld or change its settings permanently, and reload firewalld. Values that no
+    argument lists stay. The state fails at the first change that firewalld refuses.
 
     default
         True: the zone of interfaces and connections that no zone names
@@ -136,7 +141,8 @@ def present(
 
 
 def service(ctx: Context, name: str, ports: list[str] | None = None, protocols: list[str] | None = None) -> Plan:
-    """Make the service ``name`` with exactly these ports and protocols.
+    """Create the service ``name`` of firewalld, or change it, so that it has exactly these ports and protocols; others
+    are removed. Then reload firewalld.
 
     ports
         such as 8080/tcp
@@ -176,7 +182,9 @@ def service(ctx: Context, name: str, ports: list[str] | None = None, protocols: 
 
 
 def _made(changes: Sequence[_Change], comment: str) -> Outcome:
-    """Make the changes. The result names those that were made before the first that failed."""
+    """Make the changes of a zone or service in order and return the outcome. The first failure ends the work with a
+    failed outcome that reports the changes made before it.
+    """
     done: dict[str, object] = {}
     for key, value, calls in changes:
         try:
@@ -189,7 +197,9 @@ def _made(changes: Sequence[_Change], comment: str) -> Outcome:
 
 
 def _list_changes(section: _Section, *, new: bool) -> list[_Change]:
-    """Return the change that a list needs, [] if none. A zone or service that is not there yet has nothing."""
+    """Return a list with the one change that a list argument needs; [] if it needs none. ``new``: the zone or service
+    does not exist yet, so its list is empty.
+    """
     if not section.wanted and not section.prune:
         return []
     wanted = list(section.wanted or ())
@@ -246,7 +256,9 @@ def _forwards(ctx: Context, name: str, wanted: Sequence[Forward] | None, *, prun
 
 
 def _icmp(ctx: Context, name: str, wanted: Sequence[str] | None, *, prune: bool) -> _Section | None:
-    """Return the section of blocked ICMP messages. Types that firewalld does not know are left out."""
+    """Return the section for blocked types of ICMP messages; None if the arguments ask for none. Types that firewalld
+    does not know are logged and left out.
+    """
     if not wanted and not prune:
         return None
     known = ctx.call("firewalld.get_icmp_types", permanent=True) if wanted else []

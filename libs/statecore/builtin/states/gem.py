@@ -33,7 +33,7 @@ def installed(
     proxy: str | None = None,
     source: str | None = None,
 ) -> Plan:
-    """Install the gem ``name``.
+    """Install the Ruby gem ``name``. Nothing happens if an installed version fits; the state fails if gem fails.
 
     gem_bin
         path of the program gem
@@ -71,7 +71,8 @@ def installed(
 def removed(
     ctx: Context, name: str, ruby: str | None = None, user: str | None = None, gem_bin: str | None = None
 ) -> Plan:
-    """Remove all versions of the gem ``name``.
+    """Remove all versions of the Ruby gem ``name``. Nothing happens if it is not installed; the state fails if gem
+    fails.
 
     gem_bin
         path of the program gem
@@ -88,7 +89,9 @@ def removed(
 
 
 def sources_add(ctx: Context, name: str, ruby: str | None = None, user: str | None = None) -> Plan:
-    """Add the server of gems with the URL ``name``."""
+    """Add the server with the URL ``name`` to gem's sources. Nothing happens if it is one already; the state fails if
+    gem fails.
+    """
     if name in ctx.call("gem.sources_list", ruby, runas=user):
         return Plan.unchanged("Gem source is already added.")
 
@@ -101,7 +104,9 @@ def sources_add(ctx: Context, name: str, ruby: str | None = None, user: str | No
 
 
 def sources_remove(ctx: Context, name: str, ruby: str | None = None, user: str | None = None) -> Plan:
-    """Remove the server of gems with the URL ``name``."""
+    """Remove the server with the URL ``name`` from gem's sources. Nothing happens if it is none of them; the state
+    fails if gem fails.
+    """
     if name not in ctx.call("gem.sources_list", ruby, runas=user):
         return Plan.unchanged("Gem source is already removed.")
 

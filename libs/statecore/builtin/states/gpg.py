@@ -39,7 +39,8 @@ def present(
     text: str | None = None,
     subkey_maxage: int = 100,
 ) -> Plan:
-    """Make sure that a user has public keys, that they are not expired, and are trusted.
+    """Fetch public keys into a user's keyring if they are missing or expired, and set the trust in them. The state
+    fails if a key cannot be fetched, or is still expired.
 
     keys
         long key id or list of them; default: ``name``
@@ -105,7 +106,7 @@ def absent(
     keyring: str | None = None,
     keyring_absent_if_empty: bool = False,
 ) -> Plan:
-    """Make sure that a user does not have public keys.
+    """Remove public keys from a user's keyring. Missing keys are ignored.
 
     keys
         long key id or list of them; default: ``name``
@@ -150,7 +151,7 @@ def absent(
 
 @dataclass(frozen=True, slots=True)
 class _Origin:
-    """Where ``gpg.present`` gets keys from."""
+    """The places from which ``gpg.present`` fetches keys: a key server, files, or a text."""
 
     keyserver: str | None
     source: object
@@ -164,7 +165,9 @@ class _Origin:
 
 @dataclass(slots=True)
 class _Ring:
-    """The keys of one user, and what ``gpg.present`` does to them."""
+    """The public keys of one user's keyring, and the work of ``gpg.present`` on them: fetch a key, set the trust in
+    it.
+    """
 
     ctx: Context
     where: Mapping[str, str | None]
@@ -172,7 +175,7 @@ class _Ring:
     known: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def look(self) -> None:
-        """Read the user's keys. Raise CommandError, InvocationError."""
+        """Read the user's keys into ``known`` (key id to key). Raise CommandError, InvocationError."""
         self.known = {key["keyid"]: key for key in self.ctx.call("gpg.list_keys", **self.where)}
 
     def trust_of(self, key: str) -> str:
@@ -192,7 +195,10 @@ class _Ring:
         return [head, *(f"  - {subkey} (expired on {data['expires']})" for subkey, data in rows)]
 
     def run(self, wanted: list[str], steps: list[Step], notes: Mapping[str, list[str]]) -> Outcome:
-        """Run the steps of all keys, also after one that fails."""
+        """Run the steps of all keys, also after one that fails, and return one outcome: failed if a step failed.
+
+        ``notes`` maps each key id to the comment lines that the plan made for it.
+        """
         said = {
             key: [line for line in lines if not line.startswith(("Would ", "  - "))] for key, lines in notes.items()
         }
@@ -217,7 +223,10 @@ class _Ring:
         return Outcome(_comment({key: said[key] for key in wanted}), changes, ok=good)
 
     def fetched(self, key: str, origin: _Origin) -> Outcome:
-        """Fetch one key. Raise CommandError if it cannot be had, or is expired."""
+        """Fetch one key into the keyring and return the outcome: added, updated, or nothing new.
+
+        Raise CommandError if no source has the key, or if it is expired there too.
+        """
         old, why = self.known.get(key, {}), self.why_refresh(key)
         message = self._import(key, origin, refresh=bool(why))
         new = self.ctx.call("gpg.get_key", keyid=key, **self.where)
@@ -242,7 +251,9 @@ class _Ring:
         return Outcome(f"Updated {key} because it had expired subkeys.", {key: {"refresh": True, "subkeys": subkeys}})
 
     def trusted(self, key: str, trust: str) -> Outcome:
-        """Set the trust in one key."""
+        """Set the trust in one key and return the outcome; an empty outcome for a key that is not in the keyring. Raise
+        CommandError if gpg refuses.
+        """
         if key not in self.known:
             return Outcome("")
         answer = self.ctx.call("gpg.trust_key", keyid=key, trust_level=trust, **self.where)
@@ -274,7 +285,9 @@ class _Ring:
         )
 
     def _from(self, key: str, given: Mapping[str, str], *, refresh: bool) -> str:
-        """Import one key of a text. Raise LookupError (for a source) or CommandError if the text does not have it."""
+        """Import one key from a text that contains keys, and return gpg's message. Raise CommandError if gpg refuses;
+        an error that is also a LookupError if the text does not have the key.
+        """
         where = {name: value for name, value in self.where.items() if name != "keyring"}
         found = self.ctx.call("gpg.read_key", **given, keyid=key, **where)
         if not found:
@@ -288,7 +301,7 @@ class _Ring:
 
 
 class _NotContained(CommandError, LookupError):
-    """A source of keys does not have a key, or has it expired."""
+    """Error: a text with keys does not contain the wanted key, or contains it expired."""
 
 
 def _names(keys: object, name: str) -> list[str]:
@@ -296,7 +309,9 @@ def _names(keys: object, name: str) -> list[str]:
 
 
 def _expired_subkeys(key: Mapping[str, Any], max_age: int) -> dict[str, dict[str, Any]]:
-    """Return the subkeys that expired in the last ``max_age`` days, by id."""
+    """Map of subkey id to subkey, for those subkeys of a key that expired in the last ``max_age`` days; {} for 0
+    days.
+    """
     return {
         each["keyid"]: each
         for each in key.get("subkeys", ())

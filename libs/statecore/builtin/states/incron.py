@@ -16,7 +16,8 @@ from statecore.model.types import Outcome, Plan, Step
 
 
 def present(ctx: Context, name: str, mask: str | Sequence[str], cmd: str, user: str = "root") -> Plan:
-    """Add a job for the path ``name``, or change its mask.
+    """Add a job (a command that incron runs when the path ``name`` changes) to a user's table, or change its mask. The
+    state fails if incrontab refuses it.
 
     mask
         a list of events, such as IN_MODIFY
@@ -42,7 +43,11 @@ def present(ctx: Context, name: str, mask: str | Sequence[str], cmd: str, user: 
 
 
 def absent(ctx: Context, name: str, mask: str | Sequence[str], cmd: str, user: str = "root") -> Plan:
-    """Remove the job of the path ``name`` with this mask and command. The arguments are those of ``incron.present``."""
+    """Remove the job of the path ``name`` with this mask and command from a user's table. Nothing happens if there is
+    none.
+
+    The arguments are those of ``incron.present``.
+    """
     events = _joined(mask)
     if _status(ctx, user, name, events, cmd) != "present":
         return Plan.unchanged(f"Incron {name} already absent")

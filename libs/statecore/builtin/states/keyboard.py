@@ -11,12 +11,14 @@ from statecore.model.types import Outcome, Plan, Step
 
 
 def system(ctx: Context, name: str) -> Plan:
-    """Set the keyboard layout of the console to ``name``."""
+    """Set the keyboard layout of the console to ``name``. Nothing happens if it is set; the state fails if it cannot be
+    set.
+    """
     return _set(ctx, name, "sys", "System", "system")
 
 
 def xorg(ctx: Context, name: str) -> Plan:
-    """Set the keyboard layout of X to ``name``."""
+    """Set the keyboard layout of X to ``name``. Nothing happens if it is set; the state fails if it cannot be set."""
     return _set(ctx, name, "x", "XOrg", "XOrg")
 
 

@@ -8,7 +8,9 @@ from statecore.model.types import Outcome, Plan, Step
 
 
 def system(ctx: Context, name: str) -> Plan:
-    """Set the system's locale (``LANG``) to ``name``, such as ``en_US.UTF-8``."""
+    """Set the system's locale (``LANG``) to ``name``, such as ``en_US.UTF-8``. Nothing happens if it is set; the state
+    fails if it cannot be set.
+    """
     try:
         if ctx.call("locale.get_locale") == name:
             return Plan.unchanged(f"System locale {name} already set")
@@ -26,7 +28,9 @@ def system(ctx: Context, name: str) -> Plan:
 
 
 def present(ctx: Context, name: str) -> Plan:
-    """Generate the locale ``name`` if it is missing, so that programs can use it."""
+    """Generate the locale ``name`` if it is missing, so that programs can use it. The state fails if it cannot be
+    generated.
+    """
     if ctx.call("locale.avail", name):
         return Plan.unchanged(f"Locale {name} is already present")
 

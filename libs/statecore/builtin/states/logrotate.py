@@ -20,7 +20,8 @@ ALIASES = {"set": "set_"}
 def set_(
     ctx: Context, name: str, key: str, value: Any, setting: Any = None, conf_file: str = "/etc/logrotate.conf"
 ) -> Plan:
-    """Set the value of a command.
+    """Set the value of a command in logrotate's configuration, or (with ``setting``) of a command in the block of a log
+    file. Nothing happens if it has this value; the state fails if it cannot be set.
 
     key
         the command, or the log file of a block

@@ -1,4 +1,4 @@
-"""Salt's ``loop`` states: wait until an execution function returns what is expected."""
+"""Salt's ``loop`` states: call an execution function again and again until its return fits."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ def until(
     period: float = 1,
     timeout: float = 60,
 ) -> Plan:
-    """Call the execution function ``name`` until a condition holds.
+    """Call the execution function ``name`` until ``condition`` is true. The state fails after ``timeout`` seconds, or
+    if the function or the condition raises an error.
 
     m_args, m_kwargs
         arguments of the function
@@ -81,7 +82,8 @@ def until_no_eval(
     args: Sequence[object] | None = None,
     kwargs: Mapping[str, object] | None = None,
 ) -> Plan:
-    """Call the execution function ``name`` until it returns what is expected.
+    """Call the execution function ``name`` until its return fits ``expected``. The state fails after ``timeout``
+    seconds, or if the function raises an error.
 
     expected
         value to compare with

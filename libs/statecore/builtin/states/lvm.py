@@ -36,7 +36,9 @@ def available(ctx: Context) -> str | None:
 
 
 def pv_present(ctx: Context, name: str, **kwargs: object) -> Plan:
-    """Make the device ``name`` a physical volume. Other arguments are options of ``lvm.pvcreate``."""
+    """Make the device ``name`` a physical volume. Nothing happens if it is one; the state fails if pvcreate fails.
+    Other arguments are options of ``lvm.pvcreate``.
+    """
     if ctx.call("lvm.pvdisplay", name, quiet=True):
         return Plan.unchanged(f"Physical Volume {name} already present")
 
@@ -50,7 +52,9 @@ def pv_present(ctx: Context, name: str, **kwargs: object) -> Plan:
 
 
 def pv_absent(ctx: Context, name: str) -> Plan:
-    """Make the device ``name`` no physical volume any more."""
+    """Remove LVM's label from the device ``name``, so that it is no physical volume any more. Nothing happens if it is
+    none; the state fails if pvremove fails.
+    """
     if not ctx.call("lvm.pvdisplay", name, quiet=True):
         return Plan.unchanged(f"Physical Volume {name} does not exist")
 
@@ -66,7 +70,8 @@ def pv_absent(ctx: Context, name: str) -> Plan:
 
 
 def vg_present(ctx: Context, name: str, devices: str | Sequence[str] | None = None, **kwargs: object) -> Plan:
-    """Make the volume group ``name``, or add devices to it.
+    """Create the volume group ``name``, or add the missing devices to an existing one. The state fails for a device
+    that is no physical volume or belongs to another group.
 
     devices
         a list of physical volumes, or text with commas
@@ -87,7 +92,7 @@ def vg_present(ctx: Context, name: str, devices: str | Sequence[str] | None = No
 
 
 def vg_absent(ctx: Context, name: str) -> Plan:
-    """Remove the volume group ``name``."""
+    """Remove the volume group ``name``. Nothing happens if it does not exist; the state fails if vgremove fails."""
     if not ctx.call("lvm.vgdisplay", name, quiet=True):
         return Plan.unchanged(f"Volume Group {name} already absent")
 
@@ -114,7 +119,8 @@ def lv_present(
     resizefs: bool = False,
     **kwargs: object,
 ) -> Plan:
-    """Make the logical volume ``name``, or give it another size.
+    """Create the logical volume ``name``, or give an existing one another size. The state fails if it would become
+    smaller without ``force``.
 
     vgname
         the volume group; of a thin volume GROUP/POOL
@@ -170,7 +176,8 @@ def lv_present(
 
 
 def lv_absent(ctx: Context, name: str, vgname: str | None = None) -> Plan:
-    """Remove the logical volume ``name``.
+    """Remove the logical volume ``name`` with its data. Nothing happens if it does not exist; the state fails if
+    lvremove fails.
 
     vgname
         the volume group

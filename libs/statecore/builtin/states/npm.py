@@ -27,7 +27,8 @@ def installed(
     registry: str | None = None,
     env: Mapping[str, str] | None = None,
 ) -> Plan:
-    """Install the package ``name`` (``name@version`` for a version), or the packages ``pkgs``.
+    """Install the Node.js package ``name`` (``name@version`` for a version), or the packages ``pkgs``. Nothing happens
+    if they are installed; the state fails if npm fails.
 
     dir
         directory of the project; without it, packages are global
@@ -62,7 +63,7 @@ def installed(
 
 
 def removed(ctx: Context, name: str, dir: str | None = None, user: str | None = None) -> Plan:
-    """Remove the package ``name``.
+    """Remove the Node.js package ``name``. Nothing happens if it is not installed; the state fails if npm fails.
 
     dir
         directory of the project; without it, packages are global
@@ -85,7 +86,8 @@ def removed(ctx: Context, name: str, dir: str | None = None, user: str | None = 
 
 
 def bootstrap(ctx: Context, name: str, user: str | None = None, silent: bool = True) -> Plan:
-    """Install what package.json in the directory ``name`` names.
+    """Install the packages that package.json in the directory ``name`` lists. Nothing happens if npm's dry run reports
+    no change; the state fails if npm fails.
 
     silent
         False: npm shows its messages
@@ -113,7 +115,7 @@ def bootstrap(ctx: Context, name: str, user: str | None = None, silent: bool = T
 
 
 def cache_cleaned(ctx: Context, name: str | None = None, user: str | None = None, force: bool = False) -> Plan:
-    """Delete npm's cache, or its entries for the package ``name``.
+    """Delete npm's cache, or its entries for the package ``name``. Nothing happens if the cache has no such entry.
 
     force
         True: npm 5 and newer want this
@@ -146,8 +148,9 @@ def _version(package: str, there: Mapping[str, Any]) -> str:
 
 
 def _satisfied(package: str, there: Mapping[str, Any]) -> bool:
-    """Return whether an installed package, a map of name to data, is the wanted one. A URL is compared with the place from
-    which a package was installed.
+    """Return whether the wanted package is installed. ``there`` maps the names of installed packages to their data.
+
+    A URL is compared with the place from which a package was installed.
     """
     match = _PACKAGE.match(package)
     name, version = (match.group(1), match.group(2)) if match else (package, None)
@@ -164,7 +167,7 @@ def _place(url: str) -> str:
 
 
 def _adds(answer: object) -> bool:
-    """Return whether npm's answer, also that of a dry run, has packages that are added, changed or removed."""
+    """Return whether npm's report of an installation or a dry run lists packages as added, changed or removed."""
     if isinstance(answer, Mapping):
         rows = [answer.get(key) for key in ("added", "changed", "removed")]
         return any(rows) if any(row is not None for row in rows) else bool(answer)

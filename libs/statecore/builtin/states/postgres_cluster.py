@@ -19,8 +19,8 @@ def present(
     data_checksums: bool | None = None,
     wal_segsize: int | str | None = None,
 ) -> Plan:
-    """Make sure that there is the cluster ``version/name``. An existing one is not changed; another port or directory of
-    data is an error.
+    """Create the cluster ``version/name`` of PostgreSQL. An existing cluster is not changed; the state fails if its
+    port or data directory differs.
 
     version
         version of PostgreSQL, such as '15'
@@ -58,7 +58,8 @@ def present(
 
 
 def absent(ctx: Context, version: str | float, name: str) -> Plan:
-    """Make sure that there is no cluster ``version/name``. A cluster that runs is stopped; its data are removed.
+    """Stop the cluster ``version/name`` of PostgreSQL and remove it with its data. Nothing happens if it does not
+    exist.
 
     version
         version of PostgreSQL, such as '15'

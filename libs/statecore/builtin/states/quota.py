@@ -13,7 +13,8 @@ from statecore.model.types import Outcome, Plan, Step
 
 
 def mode(ctx: Context, name: str, mode: bool, quotatype: str) -> Plan:
-    """Let the kernel enforce the quotas of the file system at the mount point ``name``, or not.
+    """Turn the quotas of the file system at the mount point ``name`` on or off. The state fails if the file system has
+    no quotas of this type.
 
     mode
         on (True) or off (False)

@@ -12,7 +12,8 @@ ALIASES = {"join": "joined", "joined": "joined"}
 def joined(
     ctx: Context, name: str, host: str, user: str = "rabbit", ram_node: bool | None = None, runas: str | None = "root"
 ) -> Plan:
-    """Make sure that this node is in the cluster of the node ``user@host``.
+    """Join the RabbitMQ cluster of the node ``user@host`` with the node on this host. Nothing happens if it is in that
+    cluster; the state fails if rabbitmqctl fails.
 
     name
         not used

@@ -8,7 +8,8 @@ from statecore.model.types import Outcome, Plan, Step
 
 
 def enabled(ctx: Context, name: str, runas: str | None = None) -> Plan:
-    """Enable the plugin ``name`` of RabbitMQ.
+    """Enable the plugin ``name`` of RabbitMQ. Nothing happens if it is enabled; the state fails if rabbitmq-plugins
+    fails.
 
     runas
         user who runs rabbitmq-plugins
@@ -17,7 +18,8 @@ def enabled(ctx: Context, name: str, runas: str | None = None) -> Plan:
 
 
 def disabled(ctx: Context, name: str, runas: str | None = None) -> Plan:
-    """Disable the plugin ``name`` of RabbitMQ.
+    """Disable the plugin ``name`` of RabbitMQ. Nothing happens if it is disabled; the state fails if rabbitmq-plugins
+    fails.
 
     runas
         user who runs rabbitmq-plugins

@@ -20,7 +20,8 @@ def present(
     runas: str | None = None,
     apply_to: str | None = None,
 ) -> Plan:
-    """Make sure that a virtual host has the policy ``name``.
+    """Create the policy ``name`` of a RabbitMQ virtual host, or change it if it differs. The state fails if rabbitmqctl
+    fails or the definition is not JSON.
 
     pattern
         regular expression of names of queues and exchanges
@@ -59,7 +60,8 @@ def present(
 
 
 def absent(ctx: Context, name: str, vhost: str = "/", runas: str | None = None) -> Plan:
-    """Make sure that a virtual host has no policy ``name``.
+    """Remove the policy ``name`` of a RabbitMQ virtual host. Nothing happens if there is none; the state fails if
+    rabbitmqctl fails.
 
     runas
         user who runs rabbitmqctl
@@ -84,7 +86,9 @@ def absent(ctx: Context, name: str, vhost: str = "/", runas: str | None = None) 
 def _updates(
     policy: Mapping[str, str], pattern: str, definition: object, priority: int, apply_to: str | None
 ) -> list[str]:
-    """Return Salt's names of what differs from the present policy."""
+    """List of the parts of the existing policy that differ from the arguments, with Salt's names: Pattern, Definition,
+    Applyto, Priority.
+    """
     differing = {
         "Pattern": policy["pattern"] != pattern,
         "Definition": json.loads(policy["definition"] or '""') != definition,

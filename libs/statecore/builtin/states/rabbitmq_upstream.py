@@ -26,7 +26,8 @@ def present(
     queue: str | None = None,
     runas: str | None = None,
 ) -> Plan:
-    """Make sure that there is the upstream ``name`` with exactly these parameters.
+    """Create the upstream ``name`` of RabbitMQ's plugin federation, or change it, so that it has exactly these
+    parameters. The state fails if rabbitmqctl fails.
 
     uri
         address of the other server, or a list of addresses
@@ -72,7 +73,8 @@ def present(
 
 
 def absent(ctx: Context, name: str, runas: str | None = None) -> Plan:
-    """Make sure that there is no upstream ``name``.
+    """Remove the upstream ``name`` of RabbitMQ's plugin federation. Nothing happens if there is none; the state fails
+    if rabbitmqctl fails.
 
     runas
         user who runs rabbitmqctl

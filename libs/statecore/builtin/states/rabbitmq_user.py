@@ -20,7 +20,8 @@ def present(
     perms: Sequence[Mapping[str, Sequence[str]]] = (),
     runas: str | None = None,
 ) -> Plan:
-    """Make sure that RabbitMQ has the user ``name``.
+    """Create the RabbitMQ user ``name``, or change its password, tags and permissions where they differ. The state
+    fails if rabbitmqctl fails.
 
     password
         the user's password; it is changed if it is another one
@@ -48,7 +49,7 @@ def present(
 
 
 def absent(ctx: Context, name: str, runas: str | None = None) -> Plan:
-    """Make sure that RabbitMQ has no user ``name``.
+    """Remove the RabbitMQ user ``name``. Nothing happens if there is none; the state fails if rabbitmqctl fails.
 
     runas
         user who runs rabbitmqctl
@@ -72,7 +73,7 @@ def absent(ctx: Context, name: str, runas: str | None = None) -> Plan:
 
 @dataclass(slots=True)
 class _User:
-    """A user of RabbitMQ: what it is, what it shall be, and how it becomes so."""
+    """A RabbitMQ user: its existing tags and permissions, the changes that it needs, and the calls that make them."""
 
     ctx: Context
     name: str
@@ -89,7 +90,7 @@ class _User:
     perms: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def look(self, *, force: bool, tags: object, perms: Sequence[Mapping[str, Sequence[str]]]) -> None:
-        """Compare the user with the wanted one. Raise CommandError."""
+        """Read the user from RabbitMQ and note which password, tags and permissions must change. Raise CommandError."""
         users = self._call("list_users")
         self.exists = self.name in users
         if self.exists and self.password is not None:
@@ -116,7 +117,9 @@ class _User:
                 self.perms[vhost] = new
 
     def changes(self) -> dict[str, object]:
-        """Return the changes that ``configure`` makes, in Salt's form."""
+        """Return the map of the changes that ``configure`` makes, with Salt's keys user, password, tags and perms; {}
+        if there are none.
+        """
         changes: dict[str, object] = {}
         if not self.exists:
             changes["user"] = {"old": "", "new": self.name}
@@ -132,7 +135,9 @@ class _User:
         return changes
 
     def configure(self) -> Outcome:
-        """Make the user what it shall be."""
+        """Create or change the user and return the outcome: failed, with the changes made so far, if rabbitmqctl
+        fails.
+        """
         done: dict[str, object] = {}
         wanted = self.changes()
         try:

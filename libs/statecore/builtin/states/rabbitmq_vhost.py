@@ -8,12 +8,16 @@ from statecore.model.types import Outcome, Plan, Step
 
 
 def present(ctx: Context, name: str) -> Plan:
-    """Make sure that RabbitMQ has the virtual host ``name``."""
+    """Create the virtual host ``name`` of RabbitMQ. Nothing happens if it exists; the state fails if rabbitmqctl
+    fails.
+    """
     return _plan(ctx, name, wanted=True)
 
 
 def absent(ctx: Context, name: str) -> Plan:
-    """Make sure that RabbitMQ has no virtual host ``name``."""
+    """Remove the virtual host ``name`` of RabbitMQ. Nothing happens if it does not exist; the state fails if
+    rabbitmqctl fails.
+    """
     return _plan(ctx, name, wanted=False)
 
 

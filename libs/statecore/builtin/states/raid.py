@@ -22,8 +22,8 @@ def available(ctx: Context) -> str | None:
 
 
 def present(ctx: Context, name: str, level: object, devices: Sequence[str], **kwargs: object) -> Plan:
-    """Make the RAID ``name`` of these devices: assemble it if some are members already, otherwise create it. New
-    devices are added.
+    """Assemble the RAID ``name`` if some of the devices are members already, otherwise create it; then add new devices.
+    The state fails if the devices belong to different RAIDs, or if all of them are missing.
 
     level
         0, 1, 4, 5, 6, 10, stripe, mirror ...
@@ -83,7 +83,9 @@ def present(ctx: Context, name: str, level: object, devices: Sequence[str], **kw
 
 
 def absent(ctx: Context, name: str) -> Plan:
-    """Stop the RAID ``name`` and remove the superblocks of its members."""
+    """Stop the RAID ``name`` and remove the superblocks of its members. Nothing happens if there is no such RAID; the
+    state fails if mdadm fails.
+    """
     if name not in ctx.call("raid.list"):
         return Plan.unchanged(f"Raid {name} already absent")
 

@@ -35,7 +35,8 @@ def synchronized(
     dryrun: bool = False,
     additional_opts: Sequence[str] | None = None,
 ) -> Plan:
-    """Copy a directory to ``name`` with rsync.
+    """Copy a directory to ``name`` with rsync. The state fails if rsync fails, or if ``name`` does not exist and
+    neither ``prepare`` nor ``force`` is set.
 
     source
         source as rsync has it, or a directory of the state tree (salt://)
@@ -89,15 +90,16 @@ def synchronized(
 
 
 def summary(text: str) -> str:
-    """Return the last lines of rsync's output, with the numbers of bytes, as a list."""
+    """Return the summary at the end of rsync's output (numbers of bytes) as text: lines that begin with "- "."""
     lines = text.rstrip("\n").split("\n\n")[-1].replace("  ", "\n").split("\n")
     return "- " + "\n- ".join(line for line in lines if line)
 
 
 def copied(text: str) -> dict[str, str]:
-    """Return what rsync copied and deleted; {} if it did nothing.
+    """Return {"copied": paths, "deleted": paths} from rsync's output; {} if it copied and deleted nothing. The paths
+    are one text, one path a line, "N/A" without any.
 
-    A line with a slash at its end is a directory whose attributes were set.
+    A path that ends with a slash is a directory whose attributes were set.
     """
     lines = [line for line in text.split("\n\n")[0].split("\n")[1:] if line]
     gone = sorted(line.removeprefix("deleting ") for line in lines if line.startswith("deleting "))

@@ -32,7 +32,8 @@ def available(ctx: Context) -> str | None:
 
 
 def mode(ctx: Context, name: str) -> Plan:
-    """Set the mode of SELinux, now and in /etc/selinux/config.
+    """Set the mode of SELinux, now and in /etc/selinux/config. Nothing happens if it is set; the state fails if it
+    cannot be set.
 
     name
         enforcing, permissive or disabled; in YAML, quote the last
@@ -63,7 +64,7 @@ def boolean(
     booleans: Mapping[str, object] | Sequence[str | Mapping[str, object]] | None = None,
     persist: bool = False,
 ) -> Plan:
-    """Set a boolean of the policy, or several.
+    """Set one boolean of the SELinux policy, or several. The state fails if the policy does not have one of them.
 
     value
         on or off
@@ -106,7 +107,7 @@ def boolean(
 
 
 def module(ctx: Context, name: str, module_state: object = "Enabled", version: str = "any", **opts: object) -> Plan:
-    """Enable or disable the policy module ``name``.
+    """Enable or disable the SELinux policy module ``name``; install or remove it if ``install`` or ``remove`` is True.
 
     module_state
         Enabled or Disabled
@@ -139,7 +140,8 @@ def module(ctx: Context, name: str, module_state: object = "Enabled", version: s
 
 
 def module_install(ctx: Context, name: str) -> Plan:
-    """Install a policy module from the file ``name``: a path on the host, or a file of the state tree (salt://).
+    """Install an SELinux policy module from the file ``name``: a path on the host, or a file of the state tree
+    (salt://). The state fails if semodule refuses it.
 
     The module is installed in each run.
     """
@@ -152,7 +154,7 @@ def module_install(ctx: Context, name: str) -> Plan:
 
 
 def module_remove(ctx: Context, name: str) -> Plan:
-    """Remove the policy module ``name``. The state fails if it is not installed."""
+    """Remove the SELinux policy module ``name``. The state fails if it is not installed."""
     if name not in ctx.call("selinux.list_semod"):
         return Plan.failed(f"Module {name} is not available")
 
@@ -171,7 +173,8 @@ def fcontext_policy_present(
     sel_user: str | None = None,
     sel_level: str | None = None,
 ) -> Plan:
-    """Add a rule for a file specification to the policy, or change the rule.
+    """Add a rule to the SELinux policy that gives files a type, or change the rule. Nothing happens if the policy has
+    it; the state fails if semanage fails.
 
     name
         the file specification, a regular expression: ``/srv/web(/.*)?``
@@ -207,8 +210,10 @@ def fcontext_policy_absent(
     sel_user: str | None = None,
     sel_level: str | None = None,
 ) -> Plan:
-    """Delete the rule for a file specification from the policy. The arguments are those of
-    ``selinux.fcontext_policy_present``.
+    """Delete the rule for a file specification from the SELinux policy. Nothing happens if there is none; the state
+    fails if semanage fails.
+
+    The arguments are those of ``selinux.fcontext_policy_present``.
     """
     parts = {"name": name, "filetype": filetype, "sel_type": sel_type, "sel_user": sel_user, "sel_level": sel_level}
     now = ctx.call("selinux.fcontext_get_policy", **parts)
@@ -228,7 +233,8 @@ def fcontext_policy_absent(
 
 
 def fcontext_policy_applied(ctx: Context, name: str, recursive: bool = False) -> Plan:
-    """Give the file or directory ``name`` the context of the policy.
+    """Set the SELinux context of the file or directory ``name`` to the one that the policy has for it (restorecon).
+    Nothing happens if it is set.
 
     recursive
         True: also everything below the directory
@@ -253,7 +259,8 @@ def port_policy_present(
     port: str | int | None = None,
     sel_range: str | None = None,
 ) -> Plan:
-    """Give a port a type, in the policy.
+    """Add a rule to the SELinux policy that gives a port a type, or change the rule. Nothing happens if the policy has
+    it; the state fails if semanage fails.
 
     name
         ``tcp/8080``, ``udp/20-21``; any other name needs ``protocol`` and ``port``
@@ -287,7 +294,8 @@ def port_policy_absent(
     protocol: str | None = None,
     port: str | int | None = None,
 ) -> Plan:
-    """Delete the rule for a port from the policy.
+    """Delete the rule for a port from the SELinux policy. Nothing happens if there is none; the state fails if semanage
+    fails.
 
     sel_type
         only a rule with this type; the other arguments are those of ``selinux.port_policy_present``

@@ -14,7 +14,8 @@ from statecore.model.types import Outcome, Plan, Step
 
 
 def present(ctx: Context, name: str, value: object, config: object = None) -> Plan:
-    """Set an attribute below /sys until the next start.
+    """Set an attribute of the kernel below /sys until the next start. Nothing happens if it is set; the state fails if
+    there is no such attribute.
 
     name
         the path below /sys

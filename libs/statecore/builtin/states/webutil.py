@@ -16,7 +16,8 @@ def user_exists(
     runas: str | None = None,
     update: bool = False,
 ) -> Plan:
-    """Add the user ``name`` to a file of htpasswd.
+    """Add the user ``name`` to a file of htpasswd. Nothing happens if the user exists, unless ``force`` or ``update``
+    is set; the state fails if htpasswd fails.
 
     password
         the password in clear text
@@ -48,7 +49,8 @@ def user_exists(
 
 
 def user_absent(ctx: Context, name: str, htpasswd_file: str | None = None, runas: str | None = None) -> Plan:
-    """Delete the user ``name`` from a file of htpasswd.
+    """Delete the user ``name`` from a file of htpasswd. Nothing happens if the user does not exist; the state fails if
+    htpasswd fails.
 
     htpasswd_file
         path of the file
