@@ -60,7 +60,7 @@ class SaltTable(Mapping[str, Function]):
         return _DunderModule(self, module)
 
     def missing_fun_string(self, name: str) -> str:
-        """Return the sentence that says that there is no function ``name``, with the reason if it is known."""
+        """Return the error message for a missing function ``name``, with the reason if it is known."""
         try:
             self[name]
         except MissingFunction as missing:

@@ -30,7 +30,7 @@ _KINDS: Mapping[str, str] = {option: kind for kind, option in DIRECTORIES.items(
 
 
 class Extension(NamedTuple):
-    """One entry point of the group ``salt.loader``."""
+    """One entry point of the group ``salt.loader``: its name, and its value (the package or function that it names)."""
 
     name: str
     #: Package (``saltext.docker``), or function (``saltext.docker:directories``).

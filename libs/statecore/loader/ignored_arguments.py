@@ -99,10 +99,14 @@ def ignores_unknown(function: str) -> bool:
 
 
 def refuses_unknown(function: str) -> bool:
-    """Return True if Salt's state function takes unknown arguments, and fails with Salt's words for execution functions."""
+    """Return True if Salt's state function (such as "git.latest") accepts unknown arguments and then fails because of
+    them, with the error message that Salt has for execution functions.
+    """
     return function in _REFUSING
 
 
 def read_as(function: str) -> Mapping[str, str]:
-    """Map each undocumented argument that the state function reads to the argument that it means; empty for most."""
+    """Map of each undocumented argument that Salt's state function reads ("owner") to the argument whose value it sets
+    ("user"); {} for most functions.
+    """
     return _READ_AS.get(function, {})

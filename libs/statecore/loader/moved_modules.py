@@ -372,7 +372,7 @@ def advice(kind: str, name: str) -> str:
 
 
 def command(package: str) -> str:
-    """Return the command that installs an extension for the Python that runs Saltern.
+    """Return the shell command that installs an extension for the Python that runs Saltern.
 
     Without ``--no-deps`` pip would install Salt too, whose commands replace those of Saltern.
     """

@@ -255,8 +255,8 @@ def _of_salt(name: str, fromlist: Sequence[str]) -> ModuleType:
 
 
 def _within(top: ModuleType, rest: str, fromlist: Sequence[str]) -> ModuleType:
-    """Import ``rest`` below the user's module ``top``, and return the module that the statement ``import top.rest``
-    (this is ``top``) or ``from top.rest import ...`` binds.
+    """Import ``rest`` below the user's module ``top``. Return the module that Python's import statement needs: ``top``
+    for ``import top.rest``, the inner module for ``from top.rest import ...``.
     """
     inner = importlib.import_module(f"{top.__name__}.{rest}") if rest else top
     for wanted in fromlist:

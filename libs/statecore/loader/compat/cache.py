@@ -43,8 +43,8 @@ class Cache:
         return path
 
     def cache(self, bank: str, key: str, fun: Callable[..., Any], loop_fun: Any = None, **kwargs: Any) -> Any:
-        """Return a value; if it is missing, empty or older than ``expire`` seconds (default: a day), call ``fun`` with the
-        other keyword arguments and store its result.
+        """Return the value of a key. If it is missing, empty or older than ``expire`` seconds (default: a day), first
+        call ``fun`` with the other keyword arguments and store its result.
 
         ``loop_fun`` is applied to each item of the result.
         """
@@ -59,7 +59,9 @@ class Cache:
         return data
 
     def store(self, bank: str, key: str, data: object, expires: object = None) -> None:
-        """Store a value. Raise SaltCacheError if the file cannot be written. ``expires`` is ignored, as by ``localfs``."""
+        """Store the value of a key. Raise SaltCacheError if the file cannot be written. ``expires`` is ignored, as by
+        ``localfs``.
+        """
         path = self._file(bank, key)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -68,7 +70,7 @@ class Cache:
             raise SaltCacheError(f"There was an error writing the cache file, {path}: {error}") from error
 
     def fetch(self, bank: str, key: str) -> Any:
-        """Return a value; {} if there is none. Raise SaltCacheError if the file cannot be read."""
+        """Return the value of a key; {} if there is none. Raise SaltCacheError if the file cannot be read."""
         path = self._file(bank, key)
         try:
             with path.open("rb") as file:
@@ -79,14 +81,16 @@ class Cache:
             raise SaltCacheError(f'There was an error reading the cache file "{path}": {error}') from error
 
     def updated(self, bank: str, key: str) -> int | None:
-        """Return the time at which a value was stored, in seconds since 1970; None if there is no such value."""
+        """Return the time at which the value of a key was stored, in seconds since 1970; None if there is no value."""
         try:
             return int(self._file(bank, key).stat().st_mtime)
         except FileNotFoundError:
             return None
 
     def flush(self, bank: str, key: str | None = None) -> bool:
-        """Delete one value, or without ``key`` the whole bank. Return whether there was one."""
+        """Delete the value of a key, or without ``key`` the whole bank. Return False if there was none. Raise
+        SaltCacheError if it cannot be removed.
+        """
         target = self._bank(bank) if key is None else self._file(bank, key)
         try:
             if key is None:
@@ -100,19 +104,19 @@ class Cache:
         return True
 
     def list(self, bank: str) -> list[str]:
-        """Return the names of the values and banks in a bank."""
+        """Return the sorted names of the keys and inner banks of a bank; [] if there is no such bank."""
         path = self._bank(bank)
         if not path.is_dir():
             return []
         return sorted(each.name.removesuffix(".p") for each in path.iterdir())
 
     def contains(self, bank: str, key: str | None = None) -> bool:
-        """Return whether a value, or without ``key`` the bank, exists."""
+        """Return whether the bank has a value under ``key``; without ``key``, whether the bank exists."""
         return self._bank(bank).is_dir() if key is None else self._file(bank, key).is_file()
 
 
 class MemCache(Cache):
-    """The same as Cache: values are not kept in memory."""
+    """Salt's cache with a copy in memory. Here it is the same as Cache: values are read from the files each time."""
 
 
 def factory(opts: Mapping[str, Any], **kwargs: Any) -> Cache:

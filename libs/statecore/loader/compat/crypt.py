@@ -45,11 +45,13 @@ class PrivateKey:
 
     @classmethod
     def from_file(cls, path: str, passphrase: str | None = None) -> PrivateKey:
-        """Return the key in a file. Raise OSError if the file cannot be read."""
+        """Return the PrivateKey in a PEM file. Raise OSError if the file cannot be read, InvalidKeyError if it has no
+        key.
+        """
         return cls(Path(path).read_bytes(), passphrase)
 
     def sign(self, data: str | bytes, algorithm: str = PKCS1v15_SHA1) -> bytes:
-        """Return the signature of a text or of bytes."""
+        """Return the signature (bytes) of a text or of bytes. Raise UnsupportedAlgorithm for an unknown algorithm."""
         signature: bytes = self.key.sign(to_bytes(data), *_scheme(algorithm))
         return signature
 
@@ -66,8 +68,9 @@ class PublicKey:
 
     @classmethod
     def from_file(cls, path: str) -> PublicKey:
-        """Return the key in a file, or on a master the accepted key of the minion that the path
-        ``<pki_dir>/minions/<id>`` names. Raise OSError if there is none.
+        """Return the PublicKey in a PEM file. Raise OSError if there is no such file.
+
+        On a master, the path ``<pki_dir>/minions/<id>`` names the accepted key of a minion, which is not in a file.
         """
         file = Path(path)
         if not file.exists() and file.parent.name == "minions" and (known := _key_of(file.name)):
@@ -75,7 +78,9 @@ class PublicKey:
         return cls(file.read_bytes())
 
     def verify(self, data: str | bytes, signature: bytes, algorithm: str = PKCS1v15_SHA1) -> bool:
-        """Return whether a signature of a text or of bytes was made with the private key."""
+        """Return whether ``signature`` is a signature of ``data`` by the private key that belongs to this public
+        key.
+        """
         invalid = importlib.import_module("cryptography.exceptions").InvalidSignature
         try:
             self.key.verify(signature, to_bytes(data), *_scheme(algorithm))
@@ -85,7 +90,9 @@ class PublicKey:
 
 
 def _key_of(minion: str) -> str:
-    """Return the accepted public key of a minion from the master on which the running function runs; "" without one."""
+    """Return the accepted public key of a minion as PEM text, from the running master; "" on a minion or without such a
+    key.
+    """
     ctx = current.get()
     if ctx is None or ctx.master is None:
         return ""
@@ -97,10 +104,12 @@ def _key_of(minion: str) -> str:
 def sign_message(
     privkey_path: str, message: str | bytes, passphrase: str | None = None, algorithm: str = PKCS1v15_SHA1
 ) -> bytes:
-    """Return the signature of a message, made with the private RSA key in a file."""
+    """Return the signature (bytes) of a message, made with the private RSA key in a PEM file."""
     return PrivateKey.from_file(privkey_path, passphrase).sign(message, algorithm)
 
 
 def verify_signature(pubkey_path: str, message: str | bytes, signature: bytes, algorithm: str = PKCS1v15_SHA1) -> bool:
-    """Return whether the signature of a message fits the public RSA key in a file."""
+    """Return whether the signature of a message was made by the private key that belongs to the public RSA key in a
+    file.
+    """
     return PublicKey.from_file(pubkey_path).verify(message, signature, algorithm)

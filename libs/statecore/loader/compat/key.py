@@ -11,7 +11,7 @@ from statecore.model.ports import MasterCall
 
 
 class Key:
-    """The keys of minions."""
+    """The keys of minions on the running master. Methods raise CommandError on a minion, or if the master refuses."""
 
     ACC = "minions"
     PEND = "minions_pre"
@@ -42,11 +42,11 @@ class Key:
         return {name: ids for name, ids in found.items() if name.startswith("minions")}
 
     def all_keys(self) -> dict[str, list[str]]:
-        """Map of a key's state to minion ids, and "local" to the names of the master's own keys."""
+        """Map of a key's state ("minions" ...) to minion ids, and of "local" to the names of the master's own keys."""
         return dict(self._wheel("list_all"))
 
     def list_match(self, match: str) -> dict[str, list[str]]:
-        """Map of a key's state to the minion ids that match a glob."""
+        """Map of a key's state ("minions" ...) to the minion ids that match a glob."""
         return dict(self._wheel("name_match", match=match))
 
     name_match = glob_match = list_match
@@ -56,23 +56,25 @@ class Key:
         return dict(self._wheel("accept", match=match, **given))
 
     def reject(self, match: str | None = None, **given: object) -> dict[str, list[str]]:
-        """Reject the keys of minions that match a glob. Return the rejected ones."""
+        """Reject the keys of minions that match a glob. Return the rejected minion ids as {"minions_rejected":
+        [...]}.
+        """
         return dict(self._wheel("reject", match=match, **given))
 
     def delete_key(self, match: str | None = None, **given: object) -> dict[str, list[str]]:
-        """Delete the keys of minions that match a glob. Return the remaining keys."""
+        """Delete the keys of minions that match a glob. Return the remaining keys as ``list_keys`` does."""
         self._wheel("delete", match=match)
         return self.list_keys()
 
     def finger(self, match: str, hash_type: str | None = None) -> dict[str, dict[str, str]]:
-        """Map of a key's state to the fingerprints of the keys that match a glob."""
+        """Return {state of the key: {minion id: fingerprint}} for the keys of minions that match a glob."""
         return dict(self._wheel("finger", match=match, **({"hash_type": hash_type} if hash_type else {})))
 
     def key_str(self, match: str) -> dict[str, dict[str, str]]:
-        """Map of a key's state to the public keys that match a glob."""
+        """Return {state of the key: {minion id: public key in PEM}} for the keys of minions that match a glob."""
         return dict(self._wheel("key_str", match=match))
 
 
 def get_key(opts: object) -> Key:
-    """Return the keys of the master on which the module runs."""
+    """Return a Key, the object for the keys of minions on the running master. ``opts`` is ignored."""
     return Key(opts)

@@ -17,7 +17,9 @@ _LARGEST = 2**64 - 1
 
 
 def _other(value: object) -> object:
-    """Return a value that msgpack can write for one that it cannot."""
+    """Return a value in place of one that msgpack cannot write: a text for a large number, a tuple for a set. Raise
+    TypeError for an object of another type.
+    """
     if isinstance(value, int):
         return str(value)
     if isinstance(value, datetime.date):
@@ -46,7 +48,9 @@ def _without_large_numbers(value: object) -> object:
 
 
 def dumps(msg: object, use_bin_type: bool = False) -> bytes:
-    """Return data as msgpack. Sets become lists, numbers beyond 64 bits texts. Raise TypeError for other objects."""
+    """Return data as msgpack bytes. Sets become lists, numbers beyond 64 bits texts. Raise TypeError for other
+    objects.
+    """
     try:
         packed: bytes = msgpack.packb(msg, default=_other, use_bin_type=use_bin_type)
     except OverflowError:
@@ -55,7 +59,7 @@ def dumps(msg: object, use_bin_type: bool = False) -> bytes:
 
 
 def loads(msg: bytes, encoding: str | None = None, raw: bool = False) -> Any:
-    """Return the data in a msgpack value. Texts that are not UTF-8 are bytes; with ``raw`` all texts are."""
+    """Return the data in msgpack bytes. A text that is not UTF-8 is returned as bytes; with ``raw`` every text is."""
     options: dict[str, Any] = {"ext_hook": _read, "strict_map_key": False}
     try:
         return msgpack.unpackb(msg, raw=raw, **options)
@@ -88,7 +92,7 @@ def dump(msg: object, fn_: IO[bytes]) -> None:
 
 
 def format_payload(enc: str, **kwargs: object) -> bytes:
-    """Return the msgpack map with the keys ``enc`` and ``load``; ``load`` has the given values."""
+    """Return the map {"enc": enc, "load": the other arguments} as msgpack bytes."""
     return dumps({"enc": enc, "load": kwargs})
 
 
@@ -99,15 +103,15 @@ class Serial:
         """Accept the options, or the name of the format; only msgpack exists."""
 
     def loads(self, msg: bytes, encoding: str | None = None, raw: bool = False) -> Any:
-        """Return the data in a msgpack value."""
+        """Return the data in msgpack bytes, as the function ``loads``."""
         return loads(msg, encoding, raw)
 
     def dumps(self, msg: object, use_bin_type: bool = False) -> bytes:
-        """Return data as msgpack."""
+        """Return data as msgpack bytes, as the function ``dumps``."""
         return dumps(msg, use_bin_type)
 
     def load(self, fn_: IO[bytes]) -> Any:
-        """Return the data in an open msgpack file, and close the file."""
+        """Return the data in an open msgpack file, and close the file; None if the file is empty."""
         return load(fn_)
 
     def dump(self, msg: object, fn_: IO[bytes]) -> None:

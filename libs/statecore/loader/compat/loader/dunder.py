@@ -12,7 +12,9 @@ from statecore.loader.dunders import dunder
 
 
 class NamedLoaderContext(MutableMapping[str, Any]):
-    """One dunder name. Its value is that of the module function that runs now."""
+    """Importable object for one dunder name (``__salt__`` ...). Its value is that of the module function that runs
+    now.
+    """
 
     def __init__(self, name: str) -> None:
         self._name = name

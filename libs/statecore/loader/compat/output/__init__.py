@@ -41,32 +41,32 @@ _OUTPUTTERS: Mapping[str, Callable[[object, Mapping[str, object]], str]] = {
 def get_printout(
     out: str | None, opts: Mapping[str, object] | None = None, **kwargs: object
 ) -> Callable[[object], str]:
-    """Return the function that makes a text of data: that of the outputter ``out``, or ``nested`` if there is none."""
+    """Return the function of the outputter ``out`` (default ``nested``), which formats data as text."""
     merged = {**(opts or {}), **kwargs}
     outputter = _OUTPUTTERS.get(out or str(merged.get("output") or ""), _OUTPUTTERS["nested"])
     return lambda data: outputter(data, merged)
 
 
 def out_format(data: object, out: str | None, opts: Mapping[str, object] | None = None, **kwargs: object) -> str:
-    """Return the text that an outputter makes of data."""
+    """Return data as text in the format of the outputter ``out`` (``nested``, ``json`` ...)."""
     return get_printout(out, opts, **kwargs)(data).rstrip()
 
 
 def string_format(data: object, out: str | None, opts: Mapping[str, object] | None = None, **kwargs: object) -> str:
-    """Return the text that an outputter makes of data, without colours."""
+    """Return data as text in the format of the outputter ``out``, without colours."""
     text: str = strip_esc_sequence(out_format(data, out, {**(opts or {}), "color": False}, **kwargs))
     return text
 
 
 def html_format(data: object, out: str | None, opts: Mapping[str, object] | None = None, **kwargs: object) -> str:
-    """Return the text that an outputter makes of data, without colours and escaped for HTML."""
+    """Return data as text in the format of the outputter ``out``, without colours and escaped for HTML."""
     return html.escape(string_format(data, out, opts, **kwargs))
 
 
 def display_output(
     data: object, out: str | None = None, opts: Mapping[str, object] | None = None, **kwargs: object
 ) -> None:
-    """Write the text that an outputter makes of data to standard output, or append it to the file of the option
+    """Write data in the format of the outputter ``out`` to standard output, or append it to the file of the option
     ``output_file``.
     """
     text = get_printout(out, opts, **kwargs)(data)

@@ -38,7 +38,9 @@ def _opts() -> Mapping[str, object]:
 
 
 class NestDisplay:
-    """Makes the lines that show nested data. The names of colours (GREEN ...) are attributes."""
+    """Formats nested data as lines of text. Colours are its attributes (GREEN ...): escape sequences, or "" without
+    colours.
+    """
 
     LIGHT_YELLOW: str
     GREEN: str
@@ -47,7 +49,7 @@ class NestDisplay:
     ENDC: str
 
     def __init__(self, retcode: int = 0) -> None:
-        """``retcode``: the exit code of the function whose return is shown; names are red if it is not 0."""
+        """Store the exit code of the function whose return is formatted: names are red if it is not 0."""
         coloured = bool(_opts().get("color"))
         self.__dict__.update({name: f"\x1b[{code}m" if coloured else "" for name, code in _COLOURS.items()})
         self.strip_colors = bool(_opts().get("strip_colors", True))
@@ -60,7 +62,7 @@ class NestDisplay:
         return f"{indent * ' '}{color}{prefix}{msg}{self.ENDC if endc is None else endc}{suffix}"
 
     def display(self, ret: object, indent: int, prefix: str, out: list[str]) -> list[str]:
-        """Append the lines that show a value to ``out``, and return ``out``."""
+        """Append the lines for the value ``ret`` to the list ``out``, and return ``out``."""
         if isinstance(ret, bytes):
             try:
                 ret = ret.decode()
@@ -102,6 +104,8 @@ def _rows(data: Mapping[Any, object]) -> list[tuple[object, object]]:
 
 
 def output(ret: object, **kwargs: object) -> str:
-    """Return the text that shows a value. ``nested_indent``: spaces before each line; ``_retcode``: the exit code."""
+    """Return a value as text in the format ``nested``. ``nested_indent``: spaces before each line; ``_retcode``: exit
+    code.
+    """
     indent = int(str(kwargs.get("nested_indent") or _opts().get("nested_indent") or 0))
     return "\n".join(NestDisplay(int(str(kwargs.get("_retcode", 0)))).display(ret, indent, "", []))

@@ -11,7 +11,7 @@ from statecore.model.values import merge
 
 
 class Pillar:
-    """Compiles the pillar of one minion."""
+    """The pillar of one minion, which ``compile_pillar`` compiles and returns."""
 
     def __init__(self, minion: str, given: Mapping[str, object], override: Mapping[str, object]) -> None:
         self._minion = minion
@@ -19,8 +19,10 @@ class Pillar:
         self._override = override
 
     def compile_pillar(self, *args: object, **kwargs: object) -> dict[str, object]:
-        """Return the pillar, compiled anew, with the given pillar merged over it. Raise CommandError for the pillar of
-        another minion, unless this is a master; or if the master cannot compile it.
+        """Return the minion's pillar, compiled anew, with the pillar given in the call (``pillar_override``) merged
+        over it.
+
+        Raise CommandError if the master cannot compile it, and on a minion for the pillar of another minion.
         """
         ctx = context_of("salt.pillar.get_pillar")
         if ctx.master is not None:
@@ -46,9 +48,10 @@ def get_pillar(
     pillarenv: str | None = None,
     extra_minion_data: object = None,
 ) -> Pillar:
-    """Return an object whose ``compile_pillar()`` returns the pillar of a minion: its own, or on a master that of any.
+    """Return a Pillar, whose ``compile_pillar()`` returns the pillar of the minion ``minion_id``: on a minion its own,
+    on a master that of any minion.
 
-    Grains are those that the master knows. ``ext``, ``funcs`` and ``extra_minion_data`` are ignored.
+    The minion's grains are those that the master knows. ``ext``, ``funcs`` and ``extra_minion_data`` are ignored.
     """
     environments = {"saltenv": saltenv, "pillarenv": pillarenv}
     given = {name: value for name, value in environments.items() if value is not None}

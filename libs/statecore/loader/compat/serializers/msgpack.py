@@ -17,7 +17,7 @@ def deserialize(stream_or_string: object, **options: object) -> object:
 
 
 def serialize(obj: object, **options: object) -> bytes:
-    """Return data as msgpack bytes. Raise SerializationError."""
+    """Return data as msgpack bytes. Raise SerializationError for data that msgpack cannot hold."""
     with writing():
         packed: bytes = _msgpack.packb(obj, **options)
         return packed

@@ -34,7 +34,9 @@ def deserialize(stream_or_string: object, **options: object) -> object:
 
 
 def serialize(obj: object, **options: object) -> str:
-    """Return data as YAML text without the newline at the end. Raise SerializationError."""
+    """Return data as YAML text without the newline at the end. Raise SerializationError for data that YAML cannot
+    hold.
+    """
     with writing():
         write: Callable[..., str] = _yaml.dump
         text = write(obj, **{"Dumper": _SerializerDumper, "default_flow_style": None, **options})

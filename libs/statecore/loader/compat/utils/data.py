@@ -267,10 +267,10 @@ def sorted_ignorecase(to_sort: Iterable[str]) -> list[str]:
 
 
 def is_true(value: object = None) -> bool:
-    """Return Salt's truth value: True for a number above 0 (also as text), for the text "true" in any case, else
-    Python's truth value.
+    """Return Salt's truth value of a value.
 
-    Other texts are False.
+    True for a number above 0 (also as text) and for the text "true" in any case; False for other texts. Other values
+    have Python's truth value.
     """
     # int and float raise TypeError for values that are neither numbers nor text.
     numbers: tuple[Callable[[Any], object], ...] = (int, float)

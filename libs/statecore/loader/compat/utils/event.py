@@ -56,12 +56,12 @@ class SaltEvent:
         """Do nothing: the object holds no resources."""
 
     def subscribe(self, tag: str | None = None, match_type: str | None = None) -> None:
-        """Do nothing: ``get_event`` gets all events."""
+        """Do nothing: ``get_event`` receives events without a subscription."""
 
     unsubscribe = subscribe
 
     def fire_event(self, data: Mapping[str, object], tag: str, timeout: float = 1000) -> bool:
-        """Fire an event. Return whether the event bus accepted it."""
+        """Fire an event with this tag and data. Return whether the event bus accepted it."""
         return context_of("salt.utils.event.fire_event").events.fire(tag, data)
 
     fire_master = fire_event
@@ -116,7 +116,7 @@ class LocalClientEvent(MasterEvent):
 
 
 class NamespacedEvent:
-    """Fires events whose tags start with ``base``."""
+    """Fires events of a SaltEvent whose tags all start with ``base``."""
 
     def __init__(self, event: SaltEvent, base: str, print_func: Callable[[str, object], object] | None = None) -> None:
         self.event = event
@@ -124,7 +124,7 @@ class NamespacedEvent:
         self.print_func = print_func
 
     def fire_event(self, data: Mapping[str, object], tag: str) -> None:
-        """Fire an event with the tag ``<base>/<tag>``."""
+        """Fire an event with the tag ``<base>/<tag>``, then call ``print_func(tag, data)`` if the object has one."""
         whole = tagify(tag, base=self.base)
         self.event.fire_event(data, whole)
         if self.print_func is not None:
@@ -132,15 +132,17 @@ class NamespacedEvent:
 
 
 def get_event(node: str, *args: object, **kwargs: object) -> SaltEvent:
-    """Return the event bus of the minion or master on which the module runs; ``node`` says which it is."""
+    """Return the object for the event bus of the running minion (``node`` is "minion") or master. Other arguments are
+    ignored.
+    """
     return MinionEvent() if node == "minion" else MasterEvent()
 
 
 def get_master_event(opts: object, sock_dir: object = None, *args: object, **kwargs: object) -> SaltEvent:
-    """Return the event bus of the master on which the module runs."""
+    """Return the object for the event bus of the running master. The arguments are ignored."""
     return MasterEvent()
 
 
 def fire_args(opts: object, jid: str, tag_data: Mapping[str, object], prefix: str = "") -> None:
-    """Fire the event ``<prefix>/args`` of a job."""
+    """Fire the event ``salt/<prefix>/<jid>/args`` with the data ``tag_data``, for the job ``jid``."""
     SaltEvent().fire_event(tag_data, tagify([jid, "args"], prefix))

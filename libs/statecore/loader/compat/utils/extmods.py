@@ -18,10 +18,10 @@ def sync(
     extmod_blacklist: object = None,
     force_local: bool = False,
 ) -> tuple[list[str], bool]:
-    """Fetch users' modules of one kind ("modules", "runners" ...) from ``salt://_<form>`` into the option
-    ``extension_modules``.
+    """Fetch users' modules of one kind ("modules", "runners" ...) from ``salt://_<form>`` into the directory of the
+    option ``extension_modules``.
 
-    Return the names of new and changed modules, and whether any file was new, changed or deleted.
+    Return (names of new and changed modules, whether any file was new, changed or deleted).
     """
     ctx = context_of("salt.utils.extmods.sync")
     directory = opts.get("extension_modules") or ctx.opts.get("extension_modules")

@@ -11,21 +11,23 @@ open = gzip.open
 
 
 def open_fileobj(fileobj: IO[bytes], mode: str = "rb", compresslevel: int = 9) -> gzip.GzipFile:
-    """Return a gzip file over an open file."""
+    """Return a GzipFile that reads or writes compressed data in an open file."""
     return gzip.GzipFile(mode=mode, compresslevel=compresslevel, fileobj=fileobj)
 
 
 def compress(data: bytes, compresslevel: int = 9) -> bytes:
-    """Return bytes in gzip form."""
+    """Return bytes compressed by gzip."""
     return gzip.compress(data, compresslevel)
 
 
 def uncompress(data: bytes) -> bytes:
-    """Return the bytes of a gzip form. Raise OSError for other bytes."""
+    """Return the decompressed content of gzip data. Raise OSError for bytes that are not gzip data."""
     return gzip.decompress(data)
 
 
 def compress_file(fh_: IO[bytes], compresslevel: int = 9, chunk_size: int = 1048576) -> Iterator[bytes]:
-    """Yield the content of an open file in gzip form, a piece for each ``chunk_size`` bytes of it."""
+    """Yield the content of an open file compressed by gzip: one piece (bytes) for each ``chunk_size`` bytes of the
+    file.
+    """
     while piece := fh_.read(int(chunk_size)):
         yield gzip.compress(piece, compresslevel)

@@ -29,7 +29,7 @@ class ImmutableDict(Mapping[Any, Any]):
         return self.copy()
 
     def copy(self) -> Any:
-        """Return a deep copy that can be changed."""
+        """Return a deep copy of the map as a dict, which can be changed."""
         return copy.deepcopy(self._obj)
 
 
@@ -58,7 +58,7 @@ class ImmutableList(Sequence[Any]):
         return self.copy()
 
     def copy(self) -> Any:
-        """Return a deep copy that can be changed."""
+        """Return a deep copy as a list, which can be changed."""
         return copy.deepcopy(self._obj)
 
 
@@ -88,7 +88,7 @@ class ImmutableSet(Set[Any]):
         return self.copy()
 
     def copy(self) -> Any:
-        """Return a deep copy that can be changed."""
+        """Return a deep copy as a set, which can be changed."""
         return copy.deepcopy(self._obj)
 
 

@@ -26,7 +26,9 @@ def jid_to_time(jid: object) -> str:
 
 
 def format_job_instance(job: Mapping[str, Any]) -> dict[str, object]:
-    """Return the load of a job as it is shown: Function, Arguments, Target, Target-type, User, and Metadata if given."""
+    """Return a job's load as a map for display, with the keys Function, Arguments, Target, Target-type, User, and
+    Metadata if given.
+    """
     shown: dict[str, object] = {
         "Function": job.get("fun", "unknown-function"),
         "Arguments": list(job.get("arg", [])),
@@ -42,10 +44,10 @@ def format_job_instance(job: Mapping[str, Any]) -> dict[str, object]:
 
 
 def format_jid_instance(jid: object, job: Mapping[str, Any]) -> dict[str, object]:
-    """Return the load of a job as it is shown, with its StartTime."""
+    """Return a job's load as a map for display, as ``format_job_instance``, with the key StartTime."""
     return {**format_job_instance(job), "StartTime": jid_to_time(jid)}
 
 
 def format_jid_instance_ext(jid: object, job: Mapping[str, Any]) -> dict[str, object]:
-    """Return the load of a job as it is shown, with its JID and StartTime."""
+    """Return a job's load as a map for display, as ``format_job_instance``, with the keys JID and StartTime."""
     return {**format_job_instance(job), "JID": jid, "StartTime": jid_to_time(jid)}

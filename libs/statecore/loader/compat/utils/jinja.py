@@ -72,7 +72,7 @@ class SaltCacheLoader(BaseLoader):
 
 
 class PrintableDict(OrderedDict[Any, Any]):
-    """An ordered dict that is shown as a plain dict."""
+    """An ordered dict that templates print as a plain dict."""
 
     def __str__(self) -> str:
         return "{" + ", ".join(f"{key!r}: {value!r}" for key, value in self.items()) + "}"
@@ -82,7 +82,7 @@ class PrintableDict(OrderedDict[Any, Any]):
 
 
 def tojson(val: object, indent: int | None = None, **options: Any) -> str:
-    """Return a value as JSON that can stand in a page of HTML."""
+    """Return a value as JSON text in which ``<``, ``>``, ``&`` and ``'`` are escaped, for a page of HTML."""
     text = json.dumps(val, indent=indent, **{"ensure_ascii": True, **options})
     for character in "<>&'":
         text = text.replace(character, f"\\u{ord(character):04x}")

@@ -17,8 +17,8 @@ class MasterPillarUtil:
     def __init__(
         self, tgt: object = "", tgt_type: str = "glob", saltenv: str | None = None, *args: object, **kwargs: object
     ) -> None:
-        """``tgt`` and ``tgt_type`` are the target. The other arguments choose in Salt whether minions may be asked; here
-        they never are.
+        """Store the target (``tgt``, ``tgt_type``). The other arguments, by which Salt decides whether to ask minions,
+        are ignored: minions are never asked.
         """
         self.tgt = tgt
         self.tgt_type = tgt_type
@@ -28,26 +28,30 @@ class MasterPillarUtil:
         return dict(found)
 
     def get_minion_grains(self) -> dict[str, Any]:
-        """Map of minion id to its grains. Raise CommandError on a minion."""
+        """Map of minion id to grains, for the minions that the target matches. Raise CommandError on a minion."""
         return self._asked("cache.grains")
 
     def get_minion_pillar(self) -> dict[str, Any]:
-        """Map of minion id to its pillar. Raise CommandError on a minion."""
+        """Map of minion id to pillar, for the minions that the target matches. Raise CommandError on a minion."""
         return self._asked("cache.pillar")
 
     def get_cached_mine_data(self) -> dict[str, Any]:
-        """Map of minion id to its mine data. Raise CommandError on a minion."""
+        """Map of minion id to mine data, for the minions that the target matches. Raise CommandError on a minion."""
         return self._asked("cache.mine")
 
 
 def get_running_jobs(opts: object) -> list[dict[str, Any]]:
-    """Return the jobs that run now on minions of this master. Raise CommandError on a minion."""
+    """List of the jobs that run now on minions of this master, each a map with its ``jid``. Raise CommandError on a
+    minion.
+    """
     found = runner(context_of("salt.utils.master.get_running_jobs"), "jobs.active")
     return [{"jid": jid, **job} for jid, job in found.items()]
 
 
 def get_values_of_matching_keys(pattern_dict: Mapping[str, object], user_name: str) -> list[Any]:
-    """Return the joined lists of a map whose keys (globs or regular expressions) match a user's name."""
+    """Return one list of the values whose keys (globs or regular expressions) in ``pattern_dict`` match a user's
+    name.
+    """
     found: list[Any] = []
     for expression, values in pattern_dict.items():
         if _matches(user_name, expression):

@@ -25,7 +25,7 @@ _MATCHERS: Mapping[str, str] = {
 
 
 def runner(ctx: Context, fun: str, *args: object, **kwargs: object) -> Any:
-    """Return the result of a runner of the master on which the module runs. Raise CommandError on a minion, or if the
+    """Return the result of the runner function ``fun`` of the running master. Raise CommandError on a minion, or if the
     runner fails.
     """
     if ctx.master is None:
@@ -37,7 +37,9 @@ def runner(ctx: Context, fun: str, *args: object, **kwargs: object) -> Any:
 
 
 def get_minion_data(minion: str | None, opts: object) -> tuple[str | None, Any, Any]:
-    """Return (minion id, grains, pillar) as the master's cache has them; grains or pillar that it does not have are None."""
+    """Return (minion id, its grains, its pillar) from the master's cache. Grains or pillar that the cache lacks are
+    None; on a minion both are.
+    """
     ctx = context_of("salt.utils.minions.get_minion_data")
     if ctx.master is None or not minion:
         return minion if minion else None, None, None
@@ -50,15 +52,16 @@ class CkMinions:
     """Finds the minions that a target matches."""
 
     def __init__(self, opts: object) -> None:
-        """Accept the options: the running master is asked."""
+        """Accept and ignore the options: the running master is used."""
 
     def check_minions(
         self, expr: str, tgt_type: str = "glob", delimiter: str = ":", greedy: bool = True, fun: object = None
     ) -> dict[str, list[str]]:
-        """Return {"minions": minions that a target matches, "missing": listed minions that are not accepted}.
+        """Return {"minions": ids of the minions that the target ``expr`` matches, "missing": ids in a list target that
+        are not accepted}.
 
-        On a master, minions are matched by the data that it knows. In an external pillar only the minion is compared
-        whose pillar is compiled. Raise CommandError for an unknown type of target.
+        On a master, minions are matched by the grains and pillar that it knows. Elsewhere (in an external pillar) only
+        the minion whose pillar is compiled is compared. Raise CommandError for an unknown type of target.
         """
         ctx = context_of("salt.utils.minions.CkMinions.check_minions")
         if tgt_type not in _MATCHERS:

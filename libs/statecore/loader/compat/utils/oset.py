@@ -7,7 +7,7 @@ from typing import Any
 
 
 class OrderedSet(MutableSet[Any]):
-    """A set whose items have an order and a number."""
+    """A set that keeps the order of its items. Each item has an index, counted from 0."""
 
     def __init__(self, iterable: Iterable[Any] | None = None) -> None:
         self.items: list[Any] = []
@@ -34,7 +34,7 @@ class OrderedSet(MutableSet[Any]):
         return self.items[index]
 
     def add(self, value: Any) -> int:  # type: ignore[override]
-        """Add an item, and return its number."""
+        """Add an item, unless the set has it. Return the item's index."""
         if value not in self.map:
             self.map[value] = len(self.items)
             self.items.append(value)
@@ -43,7 +43,9 @@ class OrderedSet(MutableSet[Any]):
     append = add
 
     def update(self, sequence: Iterable[Any]) -> int | None:
-        """Add items, and return the number of the last one; None without items. Raise ValueError for other values."""
+        """Add the items of ``sequence``. Return the index of the last one; None if there are none. Raise ValueError for
+        a value that cannot be iterated.
+        """
         last = None
         try:
             for item in sequence:
@@ -53,7 +55,9 @@ class OrderedSet(MutableSet[Any]):
         return last
 
     def index(self, key: Any) -> Any:
-        """Return the number of an item, or the numbers of several. Raise KeyError if it is not in the set."""
+        """Return the index of an item, or for a list of items the list of their indexes. Raise KeyError for an item
+        that is not in the set.
+        """
         if isinstance(key, list | set | frozenset):
             return [self.index(each) for each in key]
         return self.map[key]

@@ -13,14 +13,16 @@ def resource_pillar_key(opts: Mapping[str, object]) -> str:
 
 
 def pillar_resources_tree(opts: Mapping[str, object]) -> dict[str, object]:
-    """Return the declared resources of the minion, a map of type to declaration; {} without any."""
+    """Return the resources that the minion's pillar declares, as {type: declaration}; {} if it declares none."""
     pillar = opts.get("pillar")
     found = pillar.get(resource_pillar_key(opts)) if isinstance(pillar, Mapping) else None
     return dict(found) if isinstance(found, Mapping) else {}
 
 
 def bare_resource_ids_from_decl(decl: object) -> list[str]:
-    """Return the ids in a map of type to ids."""
+    """Return the resource ids in a declaration {type: ids}, where ``ids`` is a list or a map with ``resource_ids``; []
+    for other values.
+    """
     if not isinstance(decl, Mapping):
         return []
     lists = (ids.get("resource_ids", ids) if isinstance(ids, Mapping) else ids for ids in decl.values())

@@ -8,12 +8,12 @@ from statecore.model.errors import CommandError
 
 
 def gen_thin(*args: object, **kwargs: object) -> NoReturn:
-    """Raise CommandError."""
+    """Raise CommandError: Saltern has no archive of itself to copy to other machines."""
     refuse("salt.utils.thin.gen_thin")
 
 
 def refuse(name: str) -> NoReturn:
-    """Raise CommandError: a function of salt-ssh does not exist here. ``name`` is the function's name."""
+    """Raise CommandError with the sentence that the function ``name`` of salt-ssh does not exist here."""
     raise CommandError(
         f"{name} does not exist: Saltern cannot copy itself into a container or to another machine. Run commands there, "
         "or install a minion"

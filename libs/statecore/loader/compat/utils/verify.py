@@ -11,9 +11,9 @@ _ID = re.compile(r"[^/\\\0]+")
 
 
 def clean_path(root: str, path: str, subdir: bool = False, realpath: bool = True) -> str:
-    """Return the path without ``..`` and links, if it is in the directory ``root``; "" if it is outside.
+    """Return the absolute path without ``..`` and links, if it is directly in the directory ``root``; "" if it is not.
 
-    ``subdir``: the path may be in a directory below. ``realpath=False``: links are not followed.
+    ``subdir``: the path may also be in a directory below. ``realpath=False``: links are not followed.
     """
     resolve = os.path.realpath if realpath else os.path.normpath
     if not os.path.isabs(root):
@@ -25,7 +25,9 @@ def clean_path(root: str, path: str, subdir: bool = False, realpath: bool = True
 
 
 def clean_join(root: str, *paths: str, subdir: bool = False, realpath: bool = True) -> str:
-    """Return the joined path, if it is in the directory ``root``. Raise SaltValidationError if it is outside."""
+    """Return ``paths`` joined to the directory ``root``. Raise SaltValidationError if the path is not in ``root``, as
+    ``clean_path`` decides.
+    """
     path = os.path.join(root, *paths)
     if not clean_path(root, path, subdir, realpath):
         raise SaltValidationError(f"Invalid path: {path!r}")
@@ -33,5 +35,5 @@ def clean_join(root: str, *paths: str, subdir: bool = False, realpath: bool = Tr
 
 
 def valid_id(opts: object, id_: object) -> bool:
-    """Return whether a text can be a minion id: it names a single file."""
+    """Return whether a value can be a minion id: a text that names a single file (no slash, not "..")."""
     return isinstance(id_, str) and _ID.fullmatch(id_) is not None and id_ not in (".", "..")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class TerminalException(Exception):
-    """Raised because no terminal can be opened."""
+    """Error: a module tried to run a program in a terminal, which is not possible here."""
 
 
 class Terminal:

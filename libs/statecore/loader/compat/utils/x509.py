@@ -38,11 +38,11 @@ _PEM = re.compile(rb"-----BEGIN ([A-Z0-9 ]+)-----.+?-----END \1-----", re.DOTALL
 
 
 class CertDeserializationError(CommandExecutionError):
-    """Raised if data are not a certificate."""
+    """Error: a text, bytes or a file do not contain a certificate."""
 
 
 class PrivDeserializationError(CommandExecutionError):
-    """Raised if data are not a private key."""
+    """Error: a text, bytes or a file do not contain a private key."""
 
 
 def load_file_or_bytes(fob: str | bytes) -> bytes:
@@ -65,17 +65,17 @@ def load_file_or_bytes(fob: str | bytes) -> bytes:
 
 
 def split_pems(pem: str | bytes) -> list[bytes]:
-    """Return the PEM blocks in a text."""
+    """Return the PEM blocks in a text, each as bytes; [] if there are none."""
     return [match.group() for match in _PEM.finditer(pem.encode() if isinstance(pem, str) else pem)]
 
 
 def load_cert(
     cert: Any, passphrase: str | bytes | None = None, load_chain: bool = False, get_encoding: bool = False
 ) -> Any:
-    """Return the certificate in PEM, DER, PKCS#7 or PKCS#12 form: in a text, in bytes or in a file.
+    """Return the certificate in ``cert``: a text, bytes or the path of a file in PEM, DER, PKCS#7 or PKCS#12 form.
 
-    With ``load_chain`` (certificate, further certificates); with ``get_encoding`` (certificate, name of the form, further
-    certificates, the PKCS#12 object or None). Raise CertDeserializationError.
+    With ``load_chain`` return (certificate, list of further certificates); with ``get_encoding`` (certificate, name of
+    the form, list of further certificates, the PKCS#12 object or None). Raise CertDeserializationError.
     """
     chain: list[cx509.Certificate]
     if isinstance(cert, cx509.Certificate):
@@ -128,9 +128,9 @@ def order_certs_naively(certs: list[cx509.Certificate]) -> list[cx509.Certificat
 
 
 def load_privkey(pk: Any, passphrase: str | None = None, get_encoding: bool = False) -> Any:
-    """Return the private key in PEM, DER or PKCS#12 form: in a text, in bytes or in a file.
+    """Return the private key in ``pk``: a text, bytes or the path of a file in PEM, DER or PKCS#12 form.
 
-    With ``get_encoding`` (key, name of the form, the PKCS#12 object or None). Raise PrivDeserializationError.
+    With ``get_encoding`` return (key, name of the form, the PKCS#12 object or None). Raise PrivDeserializationError.
     """
     if hasattr(pk, "private_bytes"):
         return (pk, None, None) if get_encoding else pk
@@ -161,8 +161,8 @@ def is_pair(pubkey: Any, privkey: Any) -> bool:
 
 
 def verify_signature(cert: cx509.Certificate, pubkey: Any) -> bool:
-    """Return whether a certificate was signed with the private key of a public key. Raise SaltInvocationError for a key
-    of another kind than rsa, ec, ed25519 and ed448.
+    """Return whether a certificate was signed by the private key that belongs to ``pubkey``. Raise SaltInvocationError
+    for a public key that is not of the kind rsa, ec, ed25519 or ed448.
     """
     parameters: Any = cert.signature_algorithm_parameters
     given = {"PKCS1v15": 2, "PSS": 2, "ECDSA": 1}.get(type(parameters).__name__, 0)

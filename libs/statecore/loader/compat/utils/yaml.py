@@ -87,7 +87,7 @@ dump = safe_dump
 
 
 def __getattr__(name: str) -> object:
-    """Return a name of ``salt.utils.yamldumper``, whose dumpers Salt has here too."""
+    """Return the attribute ``name`` of ``salt.utils.yamldumper``, because Salt has the dumpers in this module too."""
     if name.startswith("__") or not hasattr(module := importlib.import_module(_DUMPERS), name):
         raise AttributeError(f"'salt.utils.yaml.{name}' is not part of the compatibility package for Salt modules")
     return getattr(module, name)

@@ -12,15 +12,15 @@ from statecore.loader.compat.utils.odict import HashableOrderedDict
 
 
 class IndentMixin(yaml.Dumper):
-    """Indents the items of lists below their key."""
+    """Mixin for PyYAML's dumpers: indents the items of a list below their key."""
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
-        """Indent the following lines, also those of a list."""
+        """Indent the next level, also that of a list; ``indentless`` is ignored. PyYAML calls this method."""
         super().increase_indent(flow, False)
 
 
 class OrderedDumper(yaml.Dumper):
-    """Writes any Python object; ordered dicts as plain maps."""
+    """PyYAML dumper that writes any Python object (with a tag), and ordered dicts as plain maps."""
 
 
 # libyaml's class if it is installed, else PyYAML's pure Python class.
@@ -31,20 +31,20 @@ else:
 
 
 class SafeOrderedDumper(_BaseDumper):
-    """Writes plain data; ordered dicts as plain maps, and other objects as NULL."""
+    """PyYAML dumper that writes plain data, ordered dicts as plain maps, and other objects as ``NULL``."""
 
 
 class IndentedSafeOrderedDumper(IndentMixin, yaml.SafeDumper):
-    """As SafeOrderedDumper, with lists indented below their key."""
+    """PyYAML dumper that writes as SafeOrderedDumper does, with the items of lists indented below their key."""
 
 
 def represent_ordereddict(dumper: Any, data: Mapping[Any, Any]) -> Any:
-    """Return the YAML node of a map, with its order."""
+    """Return the YAML node of a map, with its keys in their order."""
     return dumper.represent_dict(list(data.items()))
 
 
 def represent_undefined(dumper: Any, data: object) -> Any:
-    """Return the YAML node that stands for an object that cannot be written."""
+    """Return the YAML node ``NULL``, for an object that cannot be written."""
     return dumper.represent_scalar("tag:yaml.org,2002:null", "NULL")
 
 
@@ -68,11 +68,11 @@ def get_dumper(dumper_name: str) -> Callable[..., Any] | None:
 
 
 def dump(data: object, stream: IO[str] | None = None, **kwargs: Any) -> Any:
-    """Return data as YAML, or write them into a stream. Python objects get tags."""
+    """Return data as YAML text, or write it to the open file ``stream`` and return None. Python objects get tags."""
     return yaml.dump(data, stream, **{"allow_unicode": True, "default_flow_style": None, **kwargs})
 
 
 def safe_dump(data: object, stream: IO[str] | None = None, **kwargs: Any) -> Any:
-    """Return plain data as YAML, or write them into a stream."""
+    """Return plain data as YAML text, or write it to the open file ``stream`` and return None."""
     options = {"allow_unicode": True, "default_flow_style": None, **kwargs}
     return yaml.dump(data, stream, Dumper=SafeOrderedDumper, **options)

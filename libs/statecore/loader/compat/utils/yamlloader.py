@@ -12,10 +12,10 @@ __all__ = ["SaltYamlSafeLoader", "load", "safe_load"]
 
 
 def load(stream: str | bytes | IO[Any], Loader: Any = SaltYamlSafeLoader) -> Any:
-    """Return the data of a YAML text or file. Raise yaml.YAMLError."""
+    """Return the data of a YAML text or open file. Raise yaml.YAMLError if it is not valid YAML."""
     return yaml.load(stream, Loader=Loader)
 
 
 def safe_load(stream: str | bytes | IO[Any], Loader: Any = SaltYamlSafeLoader) -> Any:
-    """Return the data of a YAML text or file. Raise yaml.YAMLError."""
+    """Return the data of a YAML text or open file. Raise yaml.YAMLError if it is not valid YAML."""
     return yaml.load(stream, Loader=Loader)
