@@ -1,4 +1,6 @@
-"""Execution functions as templates and users' modules call them: a failed call returns Salt's value instead of raising."""
+"""Execution functions as templates and users' modules call them: a failed call returns the value that Salt's function
+returns, and raises nothing.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,8 @@ log = logging.getLogger(__name__)
 
 
 class SaltedFunction:
-    """An execution function whose CallFailed becomes the value that Salt's function returns, and a line in the log.
+    """An execution function that handles its error CallFailed: it logs the error and returns the value that Salt's
+    function returns.
 
     All attributes, such as ``__doc__``, are the function's own.
     """
@@ -19,7 +22,7 @@ class SaltedFunction:
     __slots__ = ("__dict__", "__wrapped__", "_name")
 
     def __init__(self, name: str, function: Function, module: str = __name__) -> None:
-        """``module``: name of the Python module that the function says it is of."""
+        """Wrap ``function``, which the log calls ``name``. ``module`` becomes the wrapper's ``__module__``."""
         self._name = name
         self.__wrapped__ = function
         self.__module__ = module

@@ -1,4 +1,4 @@
-"""Table of secrets: decides which parts of a state run and of a job's arguments nobody is shown. Pure.
+"""Table of secrets: decides which parts of a state run and of a job's arguments are hidden. Pure.
 
 Logs, events, the audit record, state returns and the listings of jobs ask this table. Two kinds of secrets:
 
@@ -253,7 +253,9 @@ def _value(value: object, depth: int) -> object:
 
 
 def _hide(value: object) -> object:
-    """Return ``**********`` for a value; booleans, None and empty values stay, because they say only whether there is one."""
+    """Return ``**********`` for a value. Booleans, None and empty values are returned unchanged: they show only whether
+    there is a secret.
+    """
     return value if isinstance(value, bool) or not value else MASK
 
 

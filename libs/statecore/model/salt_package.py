@@ -68,7 +68,9 @@ def _spec(name: str) -> importlib.machinery.ModuleSpec:
 
 
 class _Existing:
-    """Import loader that gives an already loaded module a further name in sys.modules."""
+    """Import loader for a module that is already loaded under another name: the import adds the new name to
+    sys.modules.
+    """
 
     def __init__(self, module: ModuleType) -> None:
         self._module = module
@@ -103,8 +105,9 @@ def _log_method(level: int) -> Callable[..., None]:
 
 
 def module(name: str) -> ModuleType:
-    """Return our module that replaces Salt's module ``name``. Raise ModuleNotFoundError with the reason if there is
-    none.
+    """Return the module of our compatibility package that stands for Salt's module ``name`` ("salt.utils.files").
+
+    Raise ModuleNotFoundError with the reason if our package does not have it.
     """
     for package in _FUNCTION_PACKAGES:
         if name.startswith(package):

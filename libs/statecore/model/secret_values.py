@@ -1,7 +1,7 @@
-"""Values of pillar that are marked as secret, and their removal from whatever is shown. Pure.
+"""Secret values of pillar: their paths, and their removal from texts and data. Pure.
 
-Paths mark them: the option ``secret_pillar`` and the pillar key of the same name (docs/pillar.md#secret-values). Returns,
-events and logs of a run show ``**********`` in their place; ``redaction`` decides what else is hidden.
+The option ``secret_pillar`` and the pillar key of the same name list the paths (docs/pillar.md#secret-values). Returns,
+events and logs of a run show ``**********`` in place of the values; ``redaction`` decides what else is hidden.
 
 Source: docs/security.md#secrets
 """
@@ -28,9 +28,11 @@ _DEPTH = 60
 
 
 def secret_paths(given: object) -> list[str]:
-    """Return the paths that an option or a pillar key names: a text, a list of texts, or a map whose keys are the paths.
+    """Return the list of paths in the value of ``secret_pillar``: a text, a list of texts, or a map whose keys are the
+    paths.
 
-    A map has values that are true, so that several pillar files can add paths to it. Raises ValueError for anything else.
+    In a map, each path has the value True, so that several pillar files can add paths to it. Raises ValueError for
+    anything else.
     """
     match given:
         case None | False:
@@ -45,7 +47,9 @@ def secret_paths(given: object) -> list[str]:
 
 
 def values_at(pillar: object, path: str) -> Iterator[object]:
-    """Yield the scalars at a path, and below it. Each part of the path, between colons, is a glob of a key or of an index."""
+    """Yield the scalar values at a path of the pillar and below it. The path's parts, between colons, are globs of keys
+    or list indexes.
+    """
     first, colon, rest = path.partition(":")
     for key, value in _items(pillar):
         if fnmatchcase(str(key), first):
@@ -67,7 +71,9 @@ def _scalars(value: object) -> Iterator[object]:
 
 
 class SecretValues:
-    """The secret texts that were found so far; ``hide`` replaces them. Grows with each pillar that is compiled."""
+    """The secret values that were found so far, and functions that replace them in texts and data. Values are only
+    added.
+    """
 
     def __init__(self) -> None:
         #: Texts that are replaced wherever they are, the longest first.
@@ -99,9 +105,10 @@ class SecretValues:
         return text
 
     def hide(self, value: object, depth: int = _DEPTH) -> object:
-        """Return a copy of a value without secrets; the same object if there are none.
+        """Return a copy of nested data with ``**********`` in place of each secret; the same object if it contains
+        none.
 
-        Keys that become equal get a number behind the mask.
+        Keys of a map that become equal get a number after the asterisks.
         """
         if not self._whole:
             return value

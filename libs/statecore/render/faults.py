@@ -36,7 +36,7 @@ def excerpt_of(lines: Sequence[str], line: int) -> str:
 
 
 class TemplateFault(SlsError):
-    """A template that cannot be rendered. ``reason`` is the message, in Salt's words if Salt has the same error."""
+    """Error: a template cannot be rendered. ``reason`` is the message, which is Salt's if Salt has the same error."""
 
     def __init__(self, reason: str, mark: Mark, source: str) -> None:
         self.reason = reason

@@ -1,4 +1,5 @@
-"""Execution functions called as jobs: every result and every error becomes a return with Salt's exit code and words.
+"""Execution functions called as jobs: every result and every error becomes a return with Salt's exit code and Salt's
+error message.
 
 Source: docs/execution.md#return-codes
 """

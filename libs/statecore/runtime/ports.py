@@ -30,7 +30,7 @@ class ContextSource(Protocol):
 
     @property
     def secrets(self) -> PillarSecrets:
-        """The values of pillar that nobody is shown."""
+        """The secret values of the minion's pillar, with the functions that hide them in returns and events."""
         ...
 
     @property

@@ -117,7 +117,8 @@ class Runtime:
         *,
         trusted: bool = False,
     ) -> Returned:
-        """Run an execution function as a job. Errors come back as a value too, with Salt's exit code and words.
+        """Run an execution function as a job and return its value, exit code and success. An error becomes the value,
+        as Salt's error message; none is raised.
 
         ``kwargs`` may hold the publication's ``__pub_*`` arguments. They reach only functions that take any keyword;
         built-in functions get ``__pub_id`` alone. ``job`` is the publication, if there is one: it may name executors

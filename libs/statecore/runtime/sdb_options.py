@@ -19,8 +19,8 @@ FAILURES = (CommandError, NotAvailable, SlsError)
 def resolved(values: Mapping[str, Any], opts: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options ``values`` with each ``sdb://`` URI, at any depth, replaced by its value.
 
-    ``opts`` are all options, with the profiles in ``module_settings``. A URI whose profile is unknown stays, as in Salt.
-    Raise one of ``FAILURES``.
+    ``opts`` are all options, with the profiles in ``module_settings``. A URI whose profile is unknown stays, as in
+    Salt. Raise CommandError, NotAvailable or SlsError if the profile's driver fails or is unknown.
     """
     whole = {**dict(opts.get("module_settings") or {}), **opts}
     place = whole.get("extension_modules") or (f"{whole['cachedir']}/extmods" if whole.get("cachedir") else "")

@@ -1,6 +1,7 @@
-"""The secret values of one minion's pillar, kept out of the events and logs of this process.
+"""The secret values of one minion's pillar: hides them in the returns, events and logs of this process.
 
-``Contexts`` tells it each pillar that it compiles; ``Runtime.call`` and state runs hide the values in what they return.
+``Contexts`` passes each compiled pillar to ``PillarSecrets.learn``; ``Runtime.call`` and state runs hide the values in
+their results.
 
 Source: docs/pillar.md#secret-values
 """
@@ -25,9 +26,10 @@ class PillarSecrets:
         self._filter = _LogFilter(self._values)
 
     def learn(self, pillar: Mapping[str, object]) -> None:
-        """Add the secret values of a pillar; those of earlier pillars stay secret.
+        """Find the secret values of a pillar and hide them from now on, also in this process's logs. Those of earlier
+        pillars stay secret.
 
-        From then on, the log handlers of this process hide them too. A malformed ``secret_pillar`` is logged.
+        A malformed ``secret_pillar`` is logged as an error, and none of its values is hidden.
         """
         paths = []
         for given in (self._own, pillar.get(SECRET_PILLAR)):
@@ -47,13 +49,13 @@ class PillarSecrets:
         return self._values.hide(value)
 
     def close(self) -> None:
-        """Let the log handlers of this process forget the secrets."""
+        """Remove the filter that hides the secrets from the log handlers of this process."""
         for handler in logging.getLogger().handlers:
             handler.removeFilter(self._filter)
 
 
 class HidingEvents:
-    """An event bus that gets events without the secret values of pillar."""
+    """An event bus that hides the secret values of pillar in each event before it passes the event to the real bus."""
 
     def __init__(self, events: Events, secrets: PillarSecrets) -> None:
         self._events = events
@@ -66,7 +68,7 @@ class HidingEvents:
 
 
 class _LogFilter(logging.Filter):
-    """Replaces secrets in log records, and in the tracebacks that belong to them."""
+    """Log filter that replaces the secret values of pillar by ``**********`` in messages and tracebacks."""
 
     def __init__(self, values: SecretValues) -> None:
         super().__init__()

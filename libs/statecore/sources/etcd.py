@@ -28,7 +28,9 @@ _TIMEOUT = 60.0
 
 
 class Refused(CommandError):
-    """etcd answered with an error. ``code`` is its number: 100 no such key, 102 a directory, 108 not empty ..."""
+    """Error that etcd returned for a request. ``code`` is etcd's error number: 100 no such key, 102 a directory, 108 a
+    directory that is not empty.
+    """
 
     def __init__(self, message: str, code: int) -> None:
         super().__init__(message)
@@ -36,7 +38,9 @@ class Refused(CommandError):
 
 
 class Change(NamedTuple):
-    """A change that ``EtcdClient.watch`` waited for; ``changed`` is False if none came."""
+    """Result of ``EtcdClient.watch``: a key, its value and revision. ``changed`` is False if the time passed without a
+    change.
+    """
 
     key: str
     value: object
@@ -45,7 +49,7 @@ class Change(NamedTuple):
     directory: bool = False
 
     def shown(self) -> dict[str, object]:
-        """Return the map that ``etcd.watch`` returns."""
+        """Return the change as the map that ``etcd.watch`` returns: key, value, changed, mIndex (revision), dir."""
         return {
             "key": self.key,
             "value": self.value,
@@ -58,7 +62,8 @@ class Change(NamedTuple):
 def settings_of(
     opts: Mapping[str, object], pillar: Mapping[str, object], profile: str | None, given: Mapping[str, object]
 ) -> dict[str, object]:
-    """Return the settings of a profile, or without a name the ``etcd.`` settings of options and pillar.
+    """Return the settings of an etcd server as a map (``etcd.host`` ...): those of the profile, or without a profile
+    those of options and pillar.
 
     ``given`` (``host``, ``port``, ``username``, ...) replaces them. Options have precedence over pillar.
     """
@@ -71,7 +76,9 @@ def settings_of(
 
 @dataclass(frozen=True, slots=True)
 class EtcdClient:
-    """Reads and writes keys of one etcd. Functions raise CommandError if the server does not answer."""
+    """Reads and writes keys of one etcd server. Methods raise CommandError if the server does not answer or refuses to
+    read.
+    """
 
     url: str
     version: int = 2
@@ -84,7 +91,9 @@ class EtcdClient:
 
     @classmethod
     def of(cls, settings: Mapping[str, object], host: ManagedHost) -> EtcdClient:
-        """Return a client for the settings of a profile. Certificates are files of the host."""
+        """Return a client for the server that a map of settings (from ``settings_of``) names. Certificates are files of
+        the host.
+        """
         ca, cert, key = (settings.get(f"etcd.{name}") for name in ("ca", "client_cert", "client_key"))
         user, password = settings.get("etcd.username"), settings.get("etcd.password")
         port = settings.get("etcd.port") or 2379
@@ -100,14 +109,16 @@ class EtcdClient:
     # ------------------------------------------------------------------------------------------- reading
 
     def get(self, key: str) -> object:
-        """Return the value of a key, None for a missing key and for a directory."""
+        """Return the value of a key; None for a missing key and for a directory."""
         if self.version == 3:
             return next((value for _, value, _ in self._range(key, below=False)), None)
         node = self._node(key)
         return None if node is None else node.get("value")
 
     def tree(self, path: str) -> dict[str, object] | None:
-        """Return the keys below a path as nested maps, None if there is no such key. A single key is ``{name: value}``."""
+        """Return the keys below a path as nested maps of name to value; None if there are none. If the path is a key,
+        return ``{name: value}``.
+        """
         if self.version == 2:
             node = self._node(path, recursive=True)
             return None if node is None else _nested(node)
@@ -122,7 +133,9 @@ class EtcdClient:
         return found
 
     def ls(self, path: str) -> dict[str, object]:
-        """Return ``{path: {key: value}}`` of the keys directly below a path; a directory ends in ``/`` and is {}."""
+        """Return ``{path: {key: value}}`` for the keys directly below a path; {} if there is no such path. A directory
+        has a slash at its end and the value {}.
+        """
         if self.version == 2:
             node = self._node(path)
             if node is None:
@@ -143,9 +156,11 @@ class EtcdClient:
         }
 
     def watch(self, key: str, recurse: bool, timeout: float, revision: int | None) -> Change | None:
-        """Wait up to ``timeout`` seconds (0: a minute) for a change of a key, with ``recurse`` also of keys below it.
+        """Wait up to ``timeout`` seconds (0: a minute) for a change of a key, with ``recurse`` also of keys below it,
+        and return the Change.
 
-        ``revision``: also report a change since that one. None: version 3 saw no change.
+        ``revision``: also report a change since this revision. Without a change, version 3 returns None, version 2 a
+        Change with ``changed`` False.
         """
         if self.version == 3:
             return self._watch_stream(key, recurse, timeout or _TIMEOUT, revision)
@@ -165,7 +180,9 @@ class EtcdClient:
     # ------------------------------------------------------------------------------------------- writing
 
     def set(self, key: str, value: object, ttl: int | None = None) -> object:
-        """Write a key, which expires after ``ttl`` seconds if given. Return its value, None if it is a directory."""
+        """Write the value of a key, which expires after ``ttl`` seconds if given, and return it. None (and an error in
+        the log) if etcd refuses, for example because the key is a directory.
+        """
         if self.version == 3:
             lease = self._v3("lease/grant", {"TTL": ttl})["ID"] if ttl else None
             body = {"key": _base64(key.encode()), "value": _base64(self._packed(value))}
@@ -179,7 +196,7 @@ class EtcdClient:
             return None
 
     def make_directory(self, key: str, ttl: int | None = None) -> bool | None:
-        """Make a directory. Return True, also for one that exists; None if a key is in the way.
+        """Make a directory (version 2). Return True, also if it exists; None (and an error in the log) if etcd refuses.
 
         Raise CommandError with version 3, which has no directories.
         """
@@ -196,10 +213,10 @@ class EtcdClient:
         return True
 
     def update(self, fields: Mapping[str, object], path: str = "") -> dict[str, object] | None:
-        """Write nested maps of keys below a path. Return a map of each key to its new value.
+        """Write the keys in nested maps below a path. Return a map of each full key to its new value.
 
-        With version 2, an empty map makes a directory, and None is returned when the first key cannot be written. With
-        version 3 empty maps are left out.
+        With version 2, an empty map makes a directory, and None is returned after the first key that cannot be written.
+        With version 3 empty maps are left out.
         """
         done: dict[str, object] = {}
         for key, value in flattened(fields, path).items():
@@ -318,7 +335,11 @@ class EtcdClient:
             ) from error
 
     def _watch_stream(self, key: str, recurse: bool, timeout: float, revision: int | None) -> Change | None:
-        """Wait for a change by asking for the key's revision: the gateway's stream has no end that a client may set."""
+        """Wait for a change with version 3 by reading the keys' revisions again and again. Return the Change; None
+        after ``timeout`` seconds.
+
+        The gateway's own stream of changes cannot be ended by a client.
+        """
         # Imported here: only a watch needs them.
         import threading
         import time

@@ -23,7 +23,9 @@ _TIMEOUT = 30.0
 
 @dataclass(frozen=True, slots=True)
 class VaultClient:
-    """Reads and writes secrets of one server. Functions raise CommandError with the server's reason."""
+    """Reads and writes secrets of one Vault server. Methods raise CommandError with the server's reason if it refuses,
+    or if it does not answer.
+    """
 
     url: str
     auth: Mapping[str, object]
@@ -35,7 +37,7 @@ class VaultClient:
 
     @classmethod
     def of(cls, settings: Mapping[str, Any], host: ManagedHost) -> VaultClient:
-        """Return a client for the settings. Raise CommandError if they name no server."""
+        """Return a client for the server that the map ``settings`` names. Raise CommandError if it names none."""
         server = settings.get("server")
         place = {**settings, **(server if isinstance(server, Mapping) else {})}
         url = place.get("url") or os.environ.get("VAULT_ADDR")
@@ -52,7 +54,9 @@ class VaultClient:
         )
 
     def read(self, path: str) -> tuple[dict[str, Any] | None, bool]:
-        """Return (the fields of a secret, whether its engine keeps versions); None for a missing secret."""
+        """Return (map of a secret's fields, True if its engine keeps versions). The map is None for a missing
+        secret.
+        """
         full, versioned = self._place(path)
         answer = self._ask("GET", full)
         if answer.status == 404:
@@ -62,14 +66,14 @@ class VaultClient:
         return (fields if isinstance(fields, dict) else None), versioned
 
     def write(self, path: str, fields: Mapping[str, object]) -> None:
-        """Write a secret with exactly these fields."""
+        """Write a secret with exactly these fields; other fields of an existing secret are lost."""
         full, versioned = self._place(path)
         self._data(self._ask("POST", full, {"data": fields} if versioned else fields), full)
 
     # ---------------------------------------------------------------------------------------- requests
 
     def _place(self, path: str) -> tuple[str, bool]:
-        """Return the path of a secret in the interface, and whether its engine keeps versions (kv version 2)."""
+        """Return (path of a secret in the HTTP interface, True if its engine keeps versions: kv version 2)."""
         known = next((row for start, row in self._mounts.items() if path.startswith(start)), None)
         if known is None:
             answer = self._ask("GET", f"sys/internal/ui/mounts/{path}")

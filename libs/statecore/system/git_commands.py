@@ -35,10 +35,10 @@ def run(
     saltenv: str = "base",
     merged: bool = False,
 ) -> str:
-    """Run ``git`` with these words and return its output without the space at its end.
+    """Run ``git`` on the host with the arguments ``words`` and return its output without white space at its end. Raise
+    CommandError with Salt's message if git fails.
 
-    ``identity``: paths of SSH keys, also ``salt://``. ``merged``: the output includes standard error. Raise CommandError in
-    Salt's words if git fails.
+    ``identity``: paths or ``salt://`` URLs of SSH keys. ``merged``: the output includes standard error.
     """
     command = ["git", *options(git_opts), *words]
     result = ended(ctx, cwd, command[1:], user=user, identity=identity, saltenv=saltenv, merged=merged)
@@ -60,7 +60,9 @@ def ended(
     saltenv: str = "base",
     merged: bool = False,
 ) -> CommandResult:
-    """Run ``git`` with these words and return its exit code and output, also if it failed."""
+    """Run ``git`` on the host with the arguments ``words`` and return its exit code and output (CommandResult). A
+    failure of git is not raised.
+    """
     env = {"GIT_TERMINAL_PROMPT": "0"}
     with _keys(ctx, identity, user, saltenv) as keys:
         if keys:
@@ -69,13 +71,19 @@ def ended(
 
 
 def options(opts: Words) -> list[str]:
-    """Return options as a list of words. A ``--`` at the end is left out, as in Salt."""
+    """Return options of git, given as text or a list, as a list of words. A ``--`` at the end is left out, as in
+    Salt.
+    """
     words = shlex.split(opts) if isinstance(opts, str) else [str(each) for each in _as_list(opts)]
     return words[:-1] if words[-1:] == ["--"] else words
 
 
 def operand(kind: str, value: object) -> list[str]:
-    """Return ``[value]``, [] without a value. Raise CommandError for a value that git would read as an option."""
+    """Return ``[value]`` for git's command line; [] for None and "". Raise CommandError for a value that git would read
+    as an option.
+
+    ``kind`` names the value in the message ("branch").
+    """
     if value is None or value == "":
         return []
     # A single hyphen is the previous branch.
@@ -87,12 +95,16 @@ def operand(kind: str, value: object) -> list[str]:
 
 
 def parts_of(value: object) -> list[str]:
-    """Return a list of texts: of a list, or of text that is separated by commas."""
+    """Return a list of texts from a list, or from a text with commas."""
     return [str(each) for each in value] if isinstance(value, list | tuple) else str(value).split(",")
 
 
 def place(ctx: Context, cwd: object, user: str | None) -> str:
-    """Return an absolute path of the host; a relative one begins in the home of the user who runs git."""
+    """Return a path as an absolute path of the host. A relative path begins in the home directory of the user who runs
+    git.
+
+    Raise CommandError for an unknown user.
+    """
     path = str(cwd)
     if path.startswith("/"):
         return path
@@ -109,7 +121,9 @@ def place(ctx: Context, cwd: object, user: str | None) -> str:
 
 
 def address(url: object, user: str | None, password: str | None) -> str:
-    """Return the URL of a repository with a login. Raise InvocationError for a login with another scheme than https."""
+    """Return the URL of a repository with a user and password in it; without a user the URL unchanged. Raise
+    InvocationError if there is a user and the scheme is not https.
+    """
     text = str(url)
     if not user:
         return text
@@ -121,13 +135,14 @@ def address(url: object, user: str | None, password: str | None) -> str:
 
 
 def redacted(text: str) -> str:
-    """Return a text with the login of an http or https URL replaced by ``<redacted>``."""
+    """Return a text in which the user and password of an http or https URL are replaced by ``<redacted>``."""
     return _LOGIN.sub(r"\1<redacted>@", text)
 
 
 def refuse_unknown(kwargs: Mapping[str, object], *known: str) -> None:
-    """Raise InvocationError, in Salt's words, for keyword arguments that are not ``known``; names with two leading
-    underscores belong to the job.
+    """Raise InvocationError, with Salt's message, for keyword arguments that are not ``known``.
+
+    Names with two leading underscores are accepted, because the job adds them.
     """
     wrong = [f"{name}={value}" for name, value in kwargs.items() if name not in known and not name.startswith("__")]
     if wrong:
@@ -142,9 +157,10 @@ def _as_list(value: object) -> Sequence[object]:
 
 @contextlib.contextmanager
 def _keys(ctx: Context, identity: object, user: str | None, saltenv: str) -> Iterator[list[str]]:
-    """Yield the paths of SSH keys on the host. Keys of the state tree are there as long as the context lasts.
+    """Yield the paths on the host of the SSH keys that ``identity`` names. Keys from the state tree are copied to the
+    host while the block runs.
 
-    Raise CommandError if all of them are missing.
+    Raise CommandError if all of the keys are missing.
     """
     named = [str(each) for each in _as_list(identity)]
     found, missing, made = [], [], []

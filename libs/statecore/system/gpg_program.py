@@ -44,8 +44,9 @@ class Gpg:
 
     @classmethod
     def of(cls, ctx: Context, user: str | None, gnupghome: str | None, keyring: object = None) -> Gpg:
-        """Return gpg with the keys of a user; its home directory is made if it is missing. Raise CommandError if the host
-        has no gpg, InvocationError for an unknown user.
+        """Return the Gpg for a user's keys. The user's gpg home directory is created if it is missing.
+
+        Raise CommandError if the host has no gpg, InvocationError for an unknown user.
         """
         if ctx.host.which("gpg") is None:
             raise CommandError("the host has no program gpg: install gnupg")
@@ -60,7 +61,11 @@ class Gpg:
         return cls(ctx, runs_as, home, keyring if isinstance(keyring, str) else None)
 
     def run(self, words: Sequence[str], data: str | bytes = "", passphrase: str | None = None) -> GpgOutput:
-        """Run gpg without questions. ``data`` is its standard input."""
+        """Run gpg with the arguments ``words``, without questions, and return its GpgOutput. A failure of gpg is not
+        raised.
+
+        ``data`` is the standard input.
+        """
         command = ["gpg", "--homedir", self.home, "--no-tty", "--batch", "--yes", "--status-fd", "2"]
         command += ["--no-default-keyring", "--keyring", self.keyring] if self.keyring else []
         given = data.encode() if isinstance(data, str) else data
@@ -73,7 +78,7 @@ class Gpg:
         return GpgOutput(done.retcode, done.stdout, done.stderr, [row for row in status if row])
 
     def keys(self, *, secret: bool = False) -> list[dict[str, Any]]:
-        """Return the user's public or secret keys in the form of ``gpg.list_keys``."""
+        """Return the user's public (or secret) keys as a list of maps, as ``parse_keys`` makes them."""
         words = ["--fixed-list-mode", "--with-colons", "--fingerprint", "--fingerprint"]
         return parse_keys(self.run([*words, "--list-secret-keys" if secret else "--list-keys"]).stdout)
 
@@ -88,16 +93,18 @@ class GpgOutput:
     status: list[list[str]] = field(default_factory=list)
 
     def all(self, word: str) -> list[list[str]]:
-        """Return the words behind ``word`` of each status line that begins with it."""
+        """Return, for each status line of gpg that begins with ``word``, the list of the words after it."""
         return [row[1:] for row in self.status if row[0] == word]
 
     def has(self, word: str) -> bool:
-        """Return whether a status line begins with ``word``."""
+        """Return whether a status line of gpg begins with ``word``."""
         return any(row[0] == word for row in self.status)
 
 
 def passphrase_of(ctx: Context, wanted: bool) -> str | None:
-    """Return the passphrase of the pillar if one is ``wanted``. Raise InvocationError if pillar has none."""
+    """Return the passphrase for gpg from the pillar key ``gpg_passphrase``; None unless ``wanted``. Raise
+    InvocationError if pillar does not have it.
+    """
     if not wanted:
         return None
     found = ctx.pillar.get("gpg_passphrase")
@@ -107,9 +114,11 @@ def passphrase_of(ctx: Context, wanted: bool) -> str | None:
 
 
 def parse_keys(listing: str, *, subkeys: bool = True) -> list[dict[str, Any]]:
-    """Return the keys of gpg's list with colons: maps with ``keyid``, ``uids``, ``fingerprint``, ``created``, ``keyLength``,
-    ``trust``, ``ownerTrust``, ``expires``, ``expired`` and ``subkeys``, as far as they are known. Without ``subkeys``, subkeys
-    have no fingerprints.
+    """Return the keys in the output of ``gpg --with-colons --list-keys`` as a list of maps.
+
+    A map has ``keyid``, ``uids`` and ``fingerprint``, and if they are known ``created``, ``expires``, ``expired``,
+    ``keyLength``, ``trust``, ``ownerTrust`` and ``subkeys`` (a list of such maps). Without ``subkeys``, subkeys have no
+    fingerprints.
     """
     found: list[dict[str, Any]] = []
     in_subkey = False

@@ -9,7 +9,7 @@ from statecore.model.ports import ManagedHost
 
 
 class RunResult(TypedDict):
-    """Process id, exit code and output of a program, without the line ends of the output's end."""
+    """Map with the process id, exit code and output of a program. Line ends at the end of the output are removed."""
 
     pid: int
     retcode: int
@@ -18,7 +18,9 @@ class RunResult(TypedDict):
 
 
 def run_all(host: ManagedHost, words: Sequence[str], *, runas: str | None = None) -> RunResult:
-    """Run a program of the host, as the user ``runas`` if given, and return the map of ``cmd.run_all``."""
+    """Run a program of the host, as the user ``runas`` if given, and return a map with pid, retcode, stdout and stderr.
+    A failure of the program is not raised.
+    """
     done = host.run(list(words), runas=runas)
     return {
         "pid": done.pid,
@@ -29,5 +31,7 @@ def run_all(host: ManagedHost, words: Sequence[str], *, runas: str | None = None
 
 
 def output_lines(host: ManagedHost, words: Sequence[str]) -> list[str]:
-    """Run a program of the host and return the lines of its output, with those of its errors among them."""
+    """Run a program of the host and return the lines of its standard output and standard error, in the order in which
+    it wrote them. A failure of the program is not raised.
+    """
     return host.run(list(words), merge_stderr=True).stdout.splitlines()

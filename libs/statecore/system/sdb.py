@@ -32,7 +32,7 @@ def is_uri(value: object) -> bool:
 
 
 def entry_of(ctx: Context, uri: object) -> Entry | str:
-    """Return the Entry that a URI names, or the reason, in Salt's words, why it names none."""
+    """Return the Entry (profile and key) that a URI names; if it names none, Salt's error message as text."""
     if not isinstance(uri, str) or not uri.startswith(PREFIX):
         return 'SDB uri must start with "sdb://"'
     name, _, key = uri.removeprefix(PREFIX).partition("/")
@@ -58,24 +58,28 @@ def get(ctx: Context, uri: object, strict: bool = False) -> object:
 
 
 def set_value(ctx: Context, uri: object, value: object) -> object:
-    """Store a value at a URI. Return the driver's answer, False if the URI names no profile. Raise CommandError if the
-    driver fails, or cannot store values.
+    """Store a value at a URI. Return the result of the profile's driver; False if the URI names no profile.
+
+    Raise CommandError if the driver fails, or cannot store values.
     """
     entry = entry_of(ctx, uri)
     return _ask(ctx, entry, "set", value) if isinstance(entry, Entry) else False
 
 
 def delete(ctx: Context, uri: object) -> object:
-    """Delete the value at a URI. Return the driver's answer, False if the URI names no profile. Raise CommandError if the
-    driver fails, or cannot delete values.
+    """Delete the value at a URI. Return the result of the profile's driver; False if the URI names no profile.
+
+    Raise CommandError if the driver fails, or cannot delete values.
     """
     entry = entry_of(ctx, uri)
     return _ask(ctx, entry, "delete") if isinstance(entry, Entry) else False
 
 
 def get_or_set_hash(ctx: Context, uri: object, length: int, chars: str) -> object:
-    """Return the value at a URI; if there is none, store a random text of ``length`` characters and return it. Return
-    False for a text that is no URI.
+    """Return the value at a URI. If there is none, store a random text of ``length`` characters out of ``chars`` and
+    return it.
+
+    Return False for a text that is not a URI.
     """
     if not is_uri(uri):
         return False

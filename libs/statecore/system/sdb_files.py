@@ -1,4 +1,4 @@
-"""Values of the files that a profile of the SDB drivers ``yaml`` and ``json`` names."""
+"""Look-up of a value in the files of an SDB profile, for the drivers ``yaml`` and ``json``."""
 
 from __future__ import annotations
 

@@ -35,7 +35,9 @@ _PARTS = ("sel_user", "sel_role", "sel_type", "sel_level")
 
 
 class BooleanState(TypedDict):
-    """A boolean of SELinux: whether it is on now, and after the next start."""
+    """State of an SELinux boolean, as texts: now (``State``), after the next start (``Default``), and its
+    description.
+    """
 
     State: str
     Default: str
@@ -43,7 +45,7 @@ class BooleanState(TypedDict):
 
 
 class PortRule(NamedTuple):
-    """A rule of the policy for ports: type, protocol, and ports or ranges of ports."""
+    """A rule of the SELinux policy for network ports: their type, the protocol, and the ports or ranges of ports."""
 
     sel_type: str
     protocol: str
@@ -51,7 +53,7 @@ class PortRule(NamedTuple):
 
 
 def booleans(text: str) -> dict[str, BooleanState]:
-    """Return the output of ``semanage boolean --list`` as a map of boolean to its state."""
+    """Parse the output of ``semanage boolean --list``. Return a map of the boolean's name to its BooleanState."""
     return {
         name: {"State": state, "Default": default, "Description": " ".join(description.split())}
         for name, state, default, description in _BOOLEAN.findall(text)
@@ -60,14 +62,18 @@ def booleans(text: str) -> dict[str, BooleanState]:
 
 
 def modules(text: str) -> dict[str, bool]:
-    """Return the output of ``semodule --list-modules=full`` as a map of module to whether it is enabled."""
+    """Parse the output of ``semodule --list-modules=full``. Return a map of the module's name to True if it is
+    enabled.
+    """
     rows = [words for words in (line.split() for line in text.splitlines()) if len(words) > 1]
     return {words[1]: "disabled" not in words[2:] for words in rows}
 
 
 def file_rules(text: str) -> list[dict[str, str]]:
-    """Return the output of ``semanage fcontext --list`` as a list of maps: filespec, filetype, and the parts of the
-    context. Rules without a context (``<<None>>``) are left out.
+    """Parse the output of ``semanage fcontext --list``. Return a list of maps with filespec, filetype, sel_user,
+    sel_role, sel_type and sel_level.
+
+    Rules without a context (``<<None>>``) are left out.
     """
     return [
         {"filespec": filespec, "filetype": filetype, **context(label)}
@@ -76,7 +82,7 @@ def file_rules(text: str) -> list[dict[str, str]]:
 
 
 def ports(text: str) -> list[PortRule]:
-    """Return the output of ``semanage port --list`` as rules."""
+    """Parse the output of ``semanage port --list``. Return the list of its rules."""
     return [
         PortRule(sel_type, protocol, tuple(re.split(r", *", numbers)))
         for sel_type, protocol, numbers in _PORT_RULE.findall(text)
@@ -84,13 +90,15 @@ def ports(text: str) -> list[PortRule]:
 
 
 def context(label: str) -> dict[str, str]:
-    """Return the parts of an SELinux context ``user:role:type:level``; the level may contain colons."""
+    """Return an SELinux context ``user:role:type:level`` as a map of sel_user, sel_role, sel_type and sel_level. The
+    level may contain colons.
+    """
     return dict(zip(_PARTS, label.split(":", 3), strict=False))
 
 
 def relabelled(text: str) -> dict[str, dict[str, dict[str, str]]] | None:
-    """Return the output of ``restorecon -n -v`` as a map of path to the parts of the context that differ, under "old"
-    and "new". Return None for other output, also for none.
+    """Parse the output of ``restorecon -n -v``. Return {path: {"old": parts, "new": parts}} with the parts of the
+    SELinux context that differ; None for empty or other output.
     """
     pattern = next((each for each in (_WOULD, _RESET) if each.match(text)), None)
     if pattern is None:

@@ -12,8 +12,8 @@ from statecore.host.rooted_path import located
 
 @contextlib.contextmanager
 def opened(path: Path) -> Iterator[sqlite3.Connection]:
-    """Yield a connection to the database at a path of the host; the file is made if it is missing. Commit at the end,
-    roll back after an exception.
+    """Yield a connection to the SQLite database at a path of the host. A missing file is created. The block's changes
+    are committed at its end, and rolled back after an exception.
 
     Raise sqlite3.Error if the file cannot be opened or is no database, OSError for a missing directory.
     """

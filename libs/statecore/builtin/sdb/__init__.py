@@ -1,3 +1,5 @@
-"""Drivers of Salt's SDB: one module for each kind of store. A function takes the key and the profile of a
+"""Drivers of Salt's SDB: one module for each kind of store.
+
+The functions ``get``, ``set`` and ``delete`` take the key and the profile (a map of settings) of a URI
 ``sdb://PROFILE/KEY``.
 """

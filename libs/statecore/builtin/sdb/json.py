@@ -10,5 +10,9 @@ from statecore.system.sdb_files import value_of
 
 
 def get(ctx: Context, key: str, profile: Mapping[str, object] | None = None) -> object:
-    """Return the value at a path of the merged files, None if there is none. A missing file is logged and left out."""
+    """Return the value at a path (``db:password``) of the profile's JSON files, merged in their order; None if there is
+    none.
+
+    A missing file is logged and left out. Raise CommandError for a file that is not JSON.
+    """
     return value_of(ctx, key, profile or {}, json.loads)

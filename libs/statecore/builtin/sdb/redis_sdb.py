@@ -21,7 +21,9 @@ _T = TypeVar("_T")
 
 
 def get(ctx: Context, key: str, profile: Mapping[str, object] | None = None) -> object:
-    """Return the value of a key: text, bytes if it is not UTF-8; None if there is no such key."""
+    """Return the value of a key of Redis as text (bytes if it is not UTF-8); None if there is no such key. Raise
+    CommandError if Redis fails.
+    """
     value = _asked(profile, lambda client: client.get(key))
     try:
         return value.decode() if isinstance(value, bytes) else value
@@ -30,12 +32,12 @@ def get(ctx: Context, key: str, profile: Mapping[str, object] | None = None) -> 
 
 
 def set_(ctx: Context, key: str, value: Any, profile: Mapping[str, object] | None = None) -> object:
-    """Set the value of a key. Return True."""
+    """Store a value under a key of Redis and return True. Raise CommandError if Redis fails."""
     return _asked(profile, lambda client: client.set(key, value))
 
 
 def delete(ctx: Context, key: str, profile: Mapping[str, object] | None = None) -> object:
-    """Delete a key. Return the number of deleted keys."""
+    """Delete a key of Redis. Return the number of deleted keys, 0 or 1. Raise CommandError if Redis fails."""
     return _asked(profile, lambda client: client.delete(key))
 
 

@@ -1,7 +1,7 @@
-"""SDB driver ``rest``: answers of HTTP servers.
+"""SDB driver ``rest``: values that HTTP servers return.
 
-A profile maps names to requests: ``url`` and further arguments of ``http.query``. ``sdb://PROFILE/NAME?user=ann`` asks the
-request NAME; its URL is rendered (``renderer``) with the variable ``user``.
+A profile maps names to requests: ``url`` and further arguments of ``http.query``. ``sdb://PROFILE/NAME?user=ann`` sends
+the request NAME; its URL is rendered (``renderer``) with the variable ``user``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,10 @@ ALIASES = {"set": "set_"}
 
 
 def get(ctx: Context, key: str, profile: Mapping[str, object] | None = None) -> object:
-    """Return the decoded body of the server's answer. Raise CommandError for an unknown name, or without an answer."""
+    """Send the request that the profile has under the key's name. Return the decoded body of the response.
+
+    Raise CommandError for an unknown name, and if the server does not answer.
+    """
     name, _, query = key.partition("?")
     request = (profile or {}).get(name)
     if not isinstance(request, Mapping) or "url" not in request:
@@ -32,5 +35,5 @@ def get(ctx: Context, key: str, profile: Mapping[str, object] | None = None) -> 
 
 
 def set_(ctx: Context, key: str, value: object, profile: Mapping[str, object] | None = None) -> object:
-    """Send the request, as ``get`` does; the value is not sent. Return the decoded body."""
+    """Send the same request as ``get``, without the value, and return the decoded body of the response."""
     return get(ctx, key, profile)

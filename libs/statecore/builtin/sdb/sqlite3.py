@@ -21,7 +21,7 @@ ALIASES = {"set": "set_"}
 
 
 def get(ctx: Context, key: str, profile: Mapping[str, object] | None = None) -> object:
-    """Return a stored value, None if there is none."""
+    """Return the value that the database has under a key; None if there is none. Raise CommandError if SQLite fails."""
     profile = profile or {}
     with _database(ctx, profile) as (connection, table):
         query = str(profile.get("get_query") or f"SELECT value FROM {table} WHERE key=:key")
@@ -30,7 +30,7 @@ def get(ctx: Context, key: str, profile: Mapping[str, object] | None = None) -> 
 
 
 def set_(ctx: Context, key: str, value: object, profile: Mapping[str, object] | None = None) -> bool:
-    """Store a value. Return True."""
+    """Store a value under a key in the database and return True. Raise CommandError if SQLite fails."""
     profile = profile or {}
     with _database(ctx, profile) as (connection, table):
         query = str(profile.get("set_query") or f"INSERT OR REPLACE INTO {table} VALUES (:key, :value)")
@@ -39,7 +39,7 @@ def set_(ctx: Context, key: str, value: object, profile: Mapping[str, object] | 
 
 
 def delete(ctx: Context, key: str, profile: Mapping[str, object] | None = None) -> bool:
-    """Delete a value. Return True."""
+    """Delete a key of the database and return True, also if there was none. Raise CommandError if SQLite fails."""
     profile = profile or {}
     with _database(ctx, profile) as (connection, table):
         connection.execute(str(profile.get("delete_query") or f"DELETE FROM {table} WHERE key=:key"), {"key": key})
@@ -48,7 +48,9 @@ def delete(ctx: Context, key: str, profile: Mapping[str, object] | None = None) 
 
 @contextlib.contextmanager
 def _database(ctx: Context, profile: Mapping[str, object]) -> Iterator[tuple[sqlite3.Connection, str]]:
-    """Yield a connection to the profile's database, and its quoted table. Commit at the end. Raise CommandError."""
+    """Yield (connection to the profile's database, quoted name of its table), and commit at the end. Raise CommandError
+    if SQLite fails or the path is not absolute.
+    """
     name = str(profile.get("database") or "")
     if not name.startswith("/"):
         raise CommandError(f"`database` of the SDB driver sqlite3 must be an absolute path, not {name!r}")

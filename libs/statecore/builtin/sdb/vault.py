@@ -16,10 +16,11 @@ ALIASES = {"set": "set_"}
 
 
 def get(ctx: Context, key: str, profile: Mapping[str, object] | None = None) -> object:
-    """Return a field of a secret, None if there is no such secret or field. Raise CommandError if the server refuses.
+    """Return the value of one field of a secret; None if there is no such secret or field. Raise CommandError if the
+    server refuses.
 
-    In an engine of version 2, a missing field returns the whole secret, and a missing secret is looked up with the field
-    as the last part of its path, as in Salt.
+    In an engine that keeps versions (kv version 2), a missing field returns all fields as a map, and a missing secret
+    is looked up with the field as the last part of its path, as in Salt.
     """
     path, field = _parts(key)
     client = _client(ctx, profile)
@@ -32,7 +33,9 @@ def get(ctx: Context, key: str, profile: Mapping[str, object] | None = None) -> 
 
 
 def set_(ctx: Context, key: str, value: object, profile: Mapping[str, object] | None = None) -> bool:
-    """Write a secret with this one field. Return True. Raise CommandError if the server refuses."""
+    """Write a secret that has only this one field and return True; its other fields are lost. Raise CommandError if the
+    server refuses.
+    """
     path, field = _parts(key)
     _client(ctx, profile).write(path, {field: value})
     return True

@@ -71,7 +71,7 @@ def belongs(key_id: str, fingerprint: str) -> bool:
 
 
 def _packets(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield the tag and the body of each OpenPGP packet. Raises ValueError if the data are cut short."""
+    """Yield (tag, body) of each OpenPGP packet in binary data. Raises ValueError if the data are cut short."""
     at = 0
     while at < len(data):
         head = data[at]

@@ -26,7 +26,7 @@ _HASH = re.compile(r"\$(?P<kind>[56])\$(?:rounds=(?P<rounds>\d+)\$)?(?P<salt>[^$
 
 
 class _Digest(Protocol):
-    """A digest of hashlib."""
+    """Interface of a hash object of hashlib."""
 
     @property
     def digest_size(self) -> int: ...
