@@ -133,7 +133,7 @@ class Explanation(ExplanationHead):
 
 
 def explain_text(explanation: Explanation, shorten: Callable[[str], str] = str) -> str:
-    """Return the map that ``explain`` made as indented text.
+    """Format the result of ``explain`` (a map) as indented text.
 
     ``shorten(text)`` returns the text with shorter file paths, for example relative to the current directory.
     """

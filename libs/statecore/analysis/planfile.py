@@ -72,7 +72,9 @@ class PlanData(TypedDict):
 
 
 class PlanFile(PlanData):
-    """Content of a plan file: the plan, the salt of its seals, and the minion and SLS references of the run."""
+    """Content of a plan file: the plan, the random salt of its keyed hashes, and the minion and SLS references of the
+    run.
+    """
 
     kind: str
     version: int
@@ -83,7 +85,7 @@ class PlanFile(PlanData):
 
 
 class PlanFault(Exception):
-    """Raised for a file that is not a plan of the current version; str() is the reason."""
+    """Error: a file is not a plan of the current version. ``str()`` is the reason."""
 
 
 def plan_data(predictions: Sequence[Prediction], places: Mapping[str, str]) -> PlanData:
@@ -114,7 +116,7 @@ def sealed(
 
 
 def opened(text: str) -> PlanFile:
-    """Parse the text of a plan file and return its map. Raise PlanFault if it is not a plan of this version."""
+    """Parse the text of a plan file and return its content. Raise PlanFault if it is not a plan of this version."""
     try:
         data = json.loads(text)
     except ValueError as error:

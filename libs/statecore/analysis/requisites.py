@@ -27,7 +27,7 @@ _SUCCESS = frozenset({"require", "watch"})
 
 
 class Link(NamedTuple):
-    """One requisite of a cycle of requisites."""
+    """One requisite in a cycle: the chunk that waits, the kind of the requisite, and the chunk that declares it."""
 
     low: Low
     #: The requisite by which this chunk waits for the next one.

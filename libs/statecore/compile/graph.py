@@ -203,8 +203,8 @@ def _references(value: object) -> list[dict[str, object]]:
 
 
 class _Edge(NamedTuple):
-    """One requisite of the graph, from the required chunk to the chunk that requires it; True: the chunk's check for a
-    prereq.
+    """One requisite of the graph, from the required chunk to the chunk that requires it. Each end is (position of the
+    chunk, True for its check for a prereq).
     """
 
     required: tuple[int, bool]
@@ -287,7 +287,10 @@ def _ring(graph: Graph, requiring: Mapping[tuple[int, bool], list[_Edge]]) -> li
 
 
 def _declared(graph: Graph, edge: _Edge) -> str:
-    """Return the requisite that the user wrote: a chunk requires those that name it in a prereq, and declares nothing."""
+    """Return the name of the requisite as the user wrote it, for a message about a cycle.
+
+    For a prereq, the graph also has an edge in the other direction, which the user did not declare.
+    """
     return "prereq" if edge.kind == "require" and "require" not in graph.chunks[edge.node[0]] else edge.kind
 
 

@@ -41,7 +41,9 @@ INTERNAL = frozenset(
 
 
 class Arguments(NamedTuple):
-    """Arguments for a state function (``values``), and the faults of the low chunk. Pure data."""
+    """Arguments for a state function (``values``), and which arguments of the low chunk are missing, unknown or of a
+    wrong type. Pure data.
+    """
 
     values: Mapping[str, object]
     #: Parameters without a default that the chunk lacks.
@@ -53,9 +55,10 @@ class Arguments(NamedTuple):
 
 
 def bind(low: Mapping[str, object], parameters: Parameters) -> Arguments:
-    """Return the values of a low chunk's arguments for a state function with these parameters, and all faults found in them.
+    """Return the Arguments of a low chunk for a state function with these parameters: the values, and all faults found
+    in them.
 
-    Never raises: faults are fields of the result.
+    Never raises: missing, unknown and ill-typed arguments are fields of the result.
     """
     named, plain = parameters.named, parameters.plain
     others = low.keys() - INTERNAL
@@ -159,7 +162,9 @@ _MEANT: Mapping[str, tuple[str, ...]] = {
 
 
 def nearest(key: str, known: Sequence[str]) -> str:
-    """Return the known argument that an unknown one means, or to which it is most similar; "" without any."""
+    """Return the known argument that an unknown argument ``key`` stands for, or that is most similar to it; "" if there
+    is none.
+    """
     meant = next((name for name in _MEANT.get(key, ()) if name in known), "")
     return meant or next(iter(close_matches(key, known, n=1, cutoff=0.6)), "")
 

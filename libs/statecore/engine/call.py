@@ -67,7 +67,7 @@ def call_state(low: Low, ctx: Context, loader: Loader, locate: Locate) -> dict[s
 
 
 def _warned(entry: dict[str, object], warnings: list[str]) -> dict[str, object]:
-    """Put warnings before those of a state return. It is changed, unless there are none."""
+    """Put the warnings before those of a state return, and return it. The map itself is changed."""
     if warnings:
         own = entry.get("warnings")
         entry["warnings"] = [*warnings, *(own if isinstance(own, list) else [])]

@@ -167,7 +167,8 @@ class _Driver:
             self._fire(instruction.low, entry)
 
     def _begin_parallel(self, children: Children, instruction: CallState, machine: Machine) -> None:
-        """Start a state in a child process, or call it in this process if no child can be started.
+        """Start a state in a child process. If no child can be started, call it in this process and pass its entry to
+        the machine.
 
         If the most parallel states already run, wait until one ends. The state's run number is the number at its start.
         """

@@ -112,7 +112,7 @@ class Machine:
         self._seen_in_group: dict[tuple[str, int], set[Seen]] = {}
 
     def step(self) -> Instruction | Wait | None:
-        """Return the instruction for the next state of the run; None when the run is over.
+        """Return the next instruction (CallState, LeaveOut or Adopt) of the run, or a Wait; None when the run is over.
 
         Answer each instruction with ``feed``, or with ``begun`` and ``feed`` later. Answer a Wait with ``feed`` for one
         of its nodes.

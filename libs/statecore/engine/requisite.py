@@ -20,7 +20,9 @@ from statecore.model.types import RunningEntry
 
 
 class Seen(Enum):
-    """Condition of one target of a requisite (a state that another state requires, watches, ...) after it ran."""
+    """How one target of a requisite (a state that another state requires, watches, ...) ended: met, failed, changed,
+    unchanged ...
+    """
 
     MET = auto()
     FAILED = auto()
@@ -110,7 +112,9 @@ def _all_failed(seen: set[Seen]) -> set[Seen]:
 
 
 class Requisite(NamedTuple):
-    """Row of ``REQUISITES``: meaning of one kind of requisite."""
+    """Row of ``REQUISITES`` for one kind of requisite: the functions that evaluate its targets, and words for the
+    documentation.
+    """
 
     look: Callable[[RunningEntry], Seen | None]
     fold: Fold
@@ -189,7 +193,9 @@ def look(kind: str, entries: Iterable[RunningEntry]) -> set[Seen]:
 
 
 def decide(by_kind: Mapping[str, set[Seen]]) -> Decision:
-    """Return whether and how a state runs, given the conditions (Seen) of its targets by kind of requisite."""
+    """Return the Decision whether and how a state runs. ``by_kind`` maps each kind of its requisites to the conditions
+    (Seen) of the targets.
+    """
     seen: set[Seen] = set()
     for kind, found in by_kind.items():
         seen |= REQUISITES[kind].fold(found)

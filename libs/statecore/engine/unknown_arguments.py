@@ -1,4 +1,4 @@
-"""What becomes of arguments that a state function does not know: ignored with a warning, as Salt ignores them, or refused.
+"""Arguments that a state function does not know: ignored with a warning, as Salt ignores them, or a fault of the state.
 
 Source: docs/state-system.md#unknown-arguments
 """
@@ -62,12 +62,16 @@ def _of_declared(low: Low, served: LoadedModule, function: str, parameters: Para
 
 
 def are_ignored(low: Low, served: LoadedModule, opts: Mapping[str, object]) -> bool:
-    """Return whether a chunk's unknown arguments are warnings: Salt's function ignores them, and no option says otherwise."""
+    """Return True if a chunk's unknown arguments only cause warnings: Salt's function ignores them, and no option
+    (``state_unknown_arguments``) makes them errors.
+    """
     return served.native and opts.get(OPTION, WARN) != ERROR and ignores_unknown(declared_function(low))
 
 
 def warnings(low: Low, arguments: Arguments, locate: Callable[[Low, str], Mark | None]) -> list[str]:
-    """Return one sentence for each unknown argument of a chunk that was ignored: its place, its name and the nearest name."""
+    """Return one sentence for each ignored unknown argument of a chunk: its file and line, its name, and the most
+    similar known name.
+    """
     function = declared_function(low)
     meant = read_as(function)
     found = []
@@ -88,8 +92,10 @@ def warnings(low: Low, arguments: Arguments, locate: Callable[[Low, str], Mark |
 
 
 def danger(function: str, name: str, near: str) -> str:
-    """Return what is dangerous about ignoring an argument of a state function, to be put behind "is ignored"; "" for
-    arguments that give no rights.
+    """Return a clause, to be put after "is ignored", that warns of the danger of ignoring this argument of a state
+    function.
+
+    "" for arguments that do not concern rights (user, mode and similar).
     """
     if name not in _RIGHTS and near not in _RIGHTS:
         return ""

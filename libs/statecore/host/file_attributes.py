@@ -20,7 +20,7 @@ _KEPT = "e"
 
 
 class Difference(NamedTuple):
-    """chattr letters to set on a file, and chattr letters to remove from it."""
+    """The chattr letters ("i", "a") to set on a file, and the chattr letters to remove from it."""
 
     added: str
     removed: str

@@ -330,8 +330,11 @@ class Host:
         required: bool,
         umask: int | None,
     ) -> None:
-        """Prepare the child process before the program starts: root, directory, ids, umask. chroot, chdir and setgroups
-        come first: they need root. A required directory may be closed to the user, as in Salt.
+        """Prepare the child process before the program starts: root, directory, ids, umask. Raises OSError if the
+        kernel refuses.
+
+        chroot, chdir and setgroups come first: they need root. A required directory may be closed to the user, as in
+        Salt.
         """
         if entered is not None:
             entered.enter()
@@ -370,7 +373,7 @@ class Host:
 
 
 def _entered(directory: str) -> bool:
-    """Change to a directory and return whether that was possible."""
+    """Change this process's directory. Return True if that was possible."""
     try:
         os.chdir(directory)
     except OSError:

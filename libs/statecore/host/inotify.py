@@ -60,7 +60,9 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class _Root:
-    """Settings of a watched path that the beacon's configuration names: kinds of changes, recursion, new directories."""
+    """One path that the beacon's configuration names, with its settings: kinds of changes, recursion, new
+    directories.
+    """
 
     mask: int
     recurse: bool

@@ -145,7 +145,7 @@ def unknown(parameters: Parameters, kwargs: Mapping[str, object]) -> list[str]:
 
 
 def misfit(name: str, signature: inspect.Signature, args: Sequence[object], kwargs: Mapping[str, object]) -> str | None:
-    """Return the message of the TypeError that the call of a function would raise; None if the arguments fit.
+    """Return the message of Python's TypeError for a call whose arguments do not fit the function; None if they fit.
 
     ``name`` is the function's name in the message. Unknown keyword arguments are not reported.
     """

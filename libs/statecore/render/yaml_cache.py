@@ -36,7 +36,7 @@ _FRESH = 86_400.0
 
 
 class YamlCache:
-    """Cache of parsed YAML texts in the minion's ``cachedir``. If ``cachedir`` is "", nothing is cached."""
+    """Cache of parsed YAML texts, in files of the minion's ``cachedir``. If ``cachedir`` is "", nothing is cached."""
 
     def __init__(self, cachedir: str) -> None:
         self._directory = Path(cachedir) / "yaml" if cachedir else None

@@ -89,7 +89,7 @@ class BeaconRuns:
     def _look(
         self, name: str, config: object, now: float, states_run: Callable[[], bool]
     ) -> list[dict[str, object]] | None:
-        """Call one beacon and return its events; None if the beacon was not called."""
+        """Call one beacon if it is due, and return its events; None if the beacon was not called."""
         known = self._known.get(name) or self._first(name, config, now)
         options = merged(config) if isinstance(config, list) else {}
         if known.problem or not options.get("enabled", True) or now < known.next_call:

@@ -87,7 +87,7 @@ def _means(expression: str, name: str) -> bool:
 
 
 def _not_replaced(ask: Callable[[], object], files: Collection[str]) -> object:
-    """Return the grains of a built-in function that users' files do not replace.
+    """Call a built-in grains function and return its grains without those that users' files replace.
 
     ``files`` are the names of users' grains files. As in Salt, ``_grains/core.py`` replaces all core grains.
     """

@@ -45,7 +45,9 @@ class Unverifiable(CommandError):
 
 
 class FileSource(NamedTuple):
-    """A source file of a state that was found: its name, its path for this process, and its permission bits."""
+    """A source file of a state that exists: its address (URL or path), its path for this process, and its permission
+    bits.
+    """
 
     #: The source as the state names it.
     address: str
@@ -211,8 +213,8 @@ class FileVerification:
 
 
 def path_of(ctx: Context, address: str, saltenv: str, *, verify_ssl: bool = True) -> Path:
-    """Return the path, for this process, of the file that ``address`` names: a ``salt://`` URL, a path of the host, or
-    a URL, which is downloaded each time.
+    """Return the path, for this process, of the file at ``address``: a ``salt://`` URL, a path of the host, or another
+    URL, which is downloaded each time.
 
     Raises CommandError if there is no such file or the download fails, HostError.
     """
@@ -316,8 +318,10 @@ def _texts(given: object) -> tuple[str, ...]:
 
 
 def chosen_digest(text: str, own_name: str | None, name: str, address: str, length: int = 0) -> str | None:
-    """Return the digest that the text of a hash file has for a file: the digest in the line that names the file, else
-    the first digest; None when the text has no digest. ``length``: only digests of so many characters; 0: of any number.
+    """Return the digest for one file from the text of a hash file: the digest in the line that names the file, else the
+    first digest; None if the text has none.
+
+    ``length``: only digests of this number of characters; 0: of any number.
     """
     listed = [row for row in _listed(text) if not length or len(row[1]) == length]
     source = address.partition("?")[0].rstrip("/").rpartition("/")[2]

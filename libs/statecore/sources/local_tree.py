@@ -347,7 +347,9 @@ def _target(entry: os.DirEntry[str]) -> str:
 
 
 def _type_is(asked: Callable[[], bool]) -> bool:
-    """Call a method such as ``entry.is_dir`` and return its result; False if it fails, as for links in a loop."""
+    """Return the result of a method such as ``entry.is_dir``; False if the method raises OSError, as for links in a
+    loop.
+    """
     try:
         return asked()
     except OSError:

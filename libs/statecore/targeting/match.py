@@ -36,7 +36,7 @@ _NOT_IN_IDS = frozenset("@*?[]()")
 
 
 class Subject(NamedTuple):
-    """A minion that a target is compared with: its id, grains and pillar."""
+    """The minion that a target is compared with: its id, grains and pillar."""
 
     id: str
     grains: Mapping[str, object]

@@ -16,7 +16,9 @@ from statecore.model.errors import StatecoreError
 
 
 class Verb(NamedTuple):
-    """One subcommand of ``statecore``: its help text, its options, and the function that runs it."""
+    """One subcommand of ``statecore`` (check, plan ...): its help text, the function that adds its options, and the
+    function that runs it.
+    """
 
     what: str
     configure: Callable[[argparse.ArgumentParser], None]

@@ -84,7 +84,9 @@ def place_of(draft: Draft, origin: Mapping[str, object], keys: tuple[str, ...]) 
 
 
 def pinpointed(what: RuledFault, draft: Draft) -> RuledFault:
-    """Move a fault about a missing ID from the requisite's line to the line below it that contains the missing name."""
+    """Return a fault about a missing ID with a more exact position: the line below the requisite's line that contains
+    the ID. Other faults are returned unchanged.
+    """
     lacking = LACKING.search(what.fault.message)
     mark, tree = what.fault.mark, draft.tree
     if what.rule not in ACROSS or not lacking or not lacking[2] or mark is None or not mark.line or tree is None:

@@ -96,14 +96,16 @@ def _copied(graph: Graph) -> Graph:
 
 
 class _NotingLoader(Loader):
-    """A loader that records the plan that each native state returns, by the state's chunk."""
+    """A loader that records the Plan that each native state returns, by the state's module, ID, name and function."""
 
     def __init__(self, loader: Loader) -> None:
         super().__init__(loader.extension_dir)
         self.plans: dict[tuple[str, str, str], dict[str, Plan]] = {}
 
     def function(self, kind: str, name: str, ctx: Context) -> tuple[LoadedModule, str]:
-        """Return the loader's function, wrapped so that a native state's plan is recorded."""
+        """Return (loaded module, function name) as Loader does; a native state's function in it also records the Plan
+        that it returns.
+        """
         served, function = super().function(kind, name, ctx)
         if kind != "states" or not served.native:
             return served, function

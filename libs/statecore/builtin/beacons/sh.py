@@ -109,8 +109,8 @@ def close(ctx: Context, config: list[dict[str, object]]) -> None:
 
 
 def _known(ctx: Context, config: list[dict[str, object]]) -> tuple[dict[int, _Traced], set[int]]:
-    """Return ({process id: followed shell}, process ids that strace could not follow), as kept between two checks of
-    the beacon.
+    """Return ({process id: followed shell}, process ids of shells that strace could not follow), as kept between two
+    checks of the beacon.
     """
     name = merged(config).get("_beacon_name", "sh")
     known: tuple[dict[int, _Traced], set[int]] = ctx.scratch.setdefault(f"{name}.shells", ({}, set()))

@@ -14,5 +14,7 @@ def execute(
     args: Sequence[object],
     kwargs: Mapping[str, object],
 ) -> object:
-    """Call the execution function ``func`` of the job in this process, and return its result."""
+    """Call the execution function ``func`` of the job in this process, and return its result. Its exceptions are passed
+    on.
+    """
     return func(*args, **kwargs)

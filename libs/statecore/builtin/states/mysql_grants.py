@@ -35,7 +35,7 @@ def present(
     ssl_option: object = False,
     **connection_args: object,
 ) -> Plan:
-    """Grant privileges to the account ``user``@``host``.
+    """Grant privileges to the MySQL account ``user``@``host``. Nothing happens if the account has them.
 
     grant
         privileges, such as ``SELECT,INSERT (column)`` or ``ALL``
@@ -84,7 +84,7 @@ def absent(
     escape: bool = True,
     **connection_args: object,
 ) -> Plan:
-    """Revoke privileges from the account ``user``@``host``. Arguments as in ``mysql_grants.present``."""
+    """Revoke privileges from the MySQL account ``user``@``host``. Arguments as in ``mysql_grants.present``."""
     shown = f"grant {grant} on {database} for {user}@{host}"
     try:
         what = _need(grant, database, user)

@@ -36,7 +36,7 @@ def present(
     auth_plugin: str = _NATIVE,
     **connection_args: object,
 ) -> Plan:
-    """Create an account of MySQL, or change its password.
+    """Create the MySQL account ``name``@``host``, or change its password.
 
     password, password_hash
         password, or its hash

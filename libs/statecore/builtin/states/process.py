@@ -13,7 +13,7 @@ _TERM = 15
 
 
 def absent(ctx: Context, name: str, user: str | None = None, signal: object = None) -> Plan:
-    """Kill the processes of the host whose command line contains ``name``.
+    """Kill the processes of the host whose command line contains ``name``. Nothing happens if there are none.
 
     This process and its parents are never killed, although the command that applies the state may contain the text.
 

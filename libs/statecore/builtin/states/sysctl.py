@@ -8,7 +8,9 @@ from statecore.model.types import Outcome, Plan, Step
 
 
 def present(ctx: Context, name: str, value: object, config: str | None = None) -> Plan:
-    """Set a kernel parameter now and for later boots. ``config``: file that stores the value for later boots."""
+    """Set the kernel parameter ``name`` now and for later boots. ``config``: file that stores the value for later
+    boots.
+    """
     file = config or ctx.call("sysctl.default_config")
     try:
         configured = ctx.call("sysctl.show", config_file=file) or {}

@@ -8,7 +8,7 @@ from statecore.model.types import Outcome, Plan, Step
 
 
 def system(ctx: Context, name: str, utc: bool = True) -> Plan:
-    """Set the host's time zone.
+    """Set the host's time zone to ``name``, such as ``Europe/Berlin``.
 
     ``utc``: True: also set the hardware clock to UTC. False: do not change the clock's setting.
     """

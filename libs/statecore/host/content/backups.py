@@ -26,7 +26,7 @@ class Backup(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """The time of the backup as text, such as ``Sat Jan 31 2026 10:20:30.123456``."""
+        """The time of the backup as text for users, such as ``Sat Jan 31 2026 10:20:30.123456``."""
         day, month = _DAYS[self.when.weekday()], _MONTHS[self.when.month - 1]
         return self.when.strftime(f"{day} {month} %d %Y %H:%M:%S.%f")
 

@@ -130,7 +130,7 @@ def _unwanted(directory: str, names: list[str]) -> list[str]:
 
 
 def _reason(output: str) -> str:
-    """Return gpg's error messages in one line."""
+    """Return the error messages in gpg's output in one line."""
     lines = [line.removeprefix("gpg: ") for line in output.splitlines() if not line.startswith("[GNUPG:]")]
     return "; ".join(line.strip() for line in lines if line.strip()) or "gpg gave no error message"
 

@@ -60,7 +60,7 @@ class StateRuns(StateSystem):
     """The functions of the execution module ``state``: compile and run states, or show what would run."""
 
     def __init__(self, contexts: Contexts) -> None:
-        """Take the Contexts of the minion whose states run."""
+        """Store the Contexts (options, grains, pillar, loader) of the minion whose states run."""
         self._contexts = contexts
         self._loader = contexts.loader
 

@@ -47,7 +47,9 @@ def connection(
 
 
 def module_missing(ctx: Context) -> str | None:
-    """Return the reason why the ``postgres`` execution module is not available on this minion, or None if it is."""
+    """Return the reason (text) why the ``postgres`` execution module is not available on this minion; None if it is
+    available.
+    """
     try:
         ctx.functions["postgres.psql_query"]
     except NotAvailable as missing:

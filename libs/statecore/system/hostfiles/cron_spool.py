@@ -23,7 +23,7 @@ _PREAMBLE_LINES = 3
 
 
 def missing(host: ManagedHost) -> str | None:
-    """Return the reason why the host has no cron tables, or None if it has."""
+    """Return the reason (text) why the host has no cron tables; None if it has."""
     if host.which("crontab") or (host.mounted and _spool(host)):
         return None
     return "the host has no program crontab" + (f", and none of {', '.join(_SPOOLS)}" if host.mounted else "")

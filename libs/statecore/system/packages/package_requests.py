@@ -30,7 +30,7 @@ _LAST = 5
 
 
 def not_served(ctx: Context, manager: str, programs: Sequence[str]) -> str | None:
-    """Return the reason why a package manager does not manage this host, or None if it does.
+    """Return the reason (text) why a package manager does not manage this host; None if it does.
 
     It does not if its programs are missing, or if the host's OS family belongs to another package manager.
     """

@@ -142,7 +142,7 @@ class Literal:
 
 
 class Content(NamedTuple):
-    """The content that a managed file is to have: bytes, or the path of a copy if it is large."""
+    """The content that a managed file must have: bytes, or the path of a copy if it is large."""
 
     data: bytes | Path
     #: Permission bits of the source file; None if the source has none.

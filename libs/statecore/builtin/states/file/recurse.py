@@ -118,12 +118,12 @@ def _in_place_of(ctx: Context, path: str, would: str, make: Callable[[], Plan]) 
 
 
 def _done_late(make: Callable[[], Plan]) -> Outcome:
-    """Make a plan now and perform it."""
+    """Call ``make`` now, perform the plan that it returns, and return the outcome."""
     return _done(make())
 
 
 def _done(plan: Plan) -> Outcome:
-    """Perform a plan and return its result as one outcome."""
+    """Perform the steps of a plan up to the first that fails, and return one outcome with the changes of all."""
     changes: dict[str, object] = {}
     for one in plan.steps:
         outcome = one.run()

@@ -47,7 +47,7 @@ def running(
     timeout: object = None,
     enabled: object = None,
 ) -> Plan:
-    """Start a service that is not running.
+    """Start a service that is not running. The state fails if the service does not exist or cannot be started.
 
     enable
         True: start the service at boot. False: do not. Default: leave this setting unchanged.
@@ -85,7 +85,7 @@ def dead(
     force: bool = False,
     enabled: object = None,
 ) -> Plan:
-    """Stop a service that is running. Arguments as in ``service.running``."""
+    """Stop a service that is running. Nothing happens if it does not run. Arguments as in ``service.running``."""
     given = given_to_systemd(no_block, False, False)
     try:
         delay = seconds("init_delay", init_delay)

@@ -16,9 +16,10 @@ _NOT_FOUND = "Cannot edit marked block. Markers were not found in file."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """A managed block of lines (``file.blockreplace``): its content, its marker lines, and its place in a new file.
+    """A managed block of lines (``file.blockreplace``): its content, its marker lines, and its place in a file without
+    the block.
 
-    Raises InvocationError for several places, CommandError for a place that is not a regular expression.
+    Raises InvocationError if several places are given, CommandError if the place is not a valid regular expression.
     """
 
     marker_start: str = START
