@@ -265,8 +265,9 @@ def test_a_stock_minion_that_checks_the_master_by_a_signing_key_needs_nothing(ne
     assert isinstance(lab, RotationLab)
     signer = PrivateKey.generate(2048)
     (lab.keys_dir / "mworker" / "master_sign.pem").write_bytes(signer.to_pem())
-    pki = lab.root / "stock-pki"
-    pki.mkdir()
+    # Salt puts root_dir in front of a directory that is not below it.
+    pki = lab.root / "signed" / "root" / "pki"
+    pki.mkdir(parents=True)
     (pki / "master_sign.pub").write_text(signer.public.pem + "\n")
     minion = StockMinion("signed", oracle.venv, lab, {"verify_master_pubkey_sign": True, "pki_dir": str(pki)})
     try:

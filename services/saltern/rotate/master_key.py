@@ -183,6 +183,8 @@ def _teach(master: _Master, patience: float) -> list[str]:
     new key; at the second one it shows that it knows it.
     """
     deadline, again, written, told = time.monotonic() + patience, 0.0, set[str](), False
+    # A minion that went away a moment ago does not keep the others from showing what they know.
+    half = time.monotonic() + patience / 2
     master.wheel("key.renew_publication_key")
     while True:
         missing = _missing(master.state()["minions"])
@@ -190,12 +192,15 @@ def _teach(master: _Master, patience: float) -> list[str]:
         if not present or time.monotonic() > deadline:
             return sorted(missing)
         if time.monotonic() >= again:
-            if stock := [name for name in present if not missing[name]["own"] and name not in written]:
+            stock = [name for name in present if not missing[name]["own"] and name not in written]
+            # A stock minion that checks the master by a signing key has taken the new key with its first sign-in.
+            if again and stock:
                 written |= _write_to_stock(master, stock)
             # The next job cannot be decrypted before a sign-in.
             master.publish(present, "test.ping")
             again = time.monotonic() + max(_AGAIN, _AGAIN_EACH * len(present))
-        if not told and all(missing[name]["told"] for name in present if missing[name]["own"]):
+        heard = all(missing[name]["told"] for name in present if missing[name]["own"])
+        if not told and (heard or time.monotonic() > half):
             told, again = True, 0.0
             master.wheel("key.renew_publication_key")
         time.sleep(_LOOK)
