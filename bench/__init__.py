@@ -1,1 +1,1 @@
-"""Benchmarks of Saltern and real Salt, run in turn on one machine. Start them with ``make bench``."""
+"""Benchmarks of Saltern and real Salt, measured alternately on one machine. Start them with ``make bench``."""

@@ -1,7 +1,7 @@
-"""A job cache of stock Salt, timed: run by bench.jobs with the Python of a real Salt. Arguments: cache, JSON of what to do.
+"""Times queries and returns of a stock Salt job cache. bench.jobs runs it with the Python of a real Salt.
 
-``local``: Salt's files below ``dir``. ``redis``: saltext-redis at ``port``, database ``db``. Prints JSON: seconds of each question,
-and returns a second.
+Arguments: cache, JSON of what to do. The cache ``local`` is Salt's files below ``dir``; ``redis`` is saltext-redis at
+``port``, database ``db``. Prints JSON: seconds of each query, and stored returns per second.
 """
 
 import json
@@ -14,7 +14,7 @@ import salt.loader
 
 
 def opened(cache, wanted):
-    """Return the functions of the job cache, as the master calls them."""
+    """Return {name: function} of Salt's returner for this cache, such as ``save_load``, loaded as the master loads them."""
     opts = salt.config.master_config(None)
     opts["cachedir"] = wanted["dir"]
     opts["extension_modules"] = wanted["dir"] + "/ext"
@@ -25,7 +25,7 @@ def opened(cache, wanted):
 
 
 def store(functions, jobs):
-    """Return the number of returns stored in a second. The jobs' loads are stored before."""
+    """Store these (load, return) pairs. Return how many returns were stored per second; storing the loads is not timed."""
     for load, _ in jobs:
         functions["prep_jid"](passed_jid=load["jid"])
         functions["save_load"](load["jid"], load, [load["tgt"]])
@@ -36,7 +36,7 @@ def store(functions, jobs):
 
 
 def main():
-    """Prints what was asked for."""
+    """Carry out what the command line asks for, and print the times as JSON."""
     cache, wanted = sys.argv[1], json.loads(sys.argv[2])
     functions = opened(cache, wanted)
     answer = {}

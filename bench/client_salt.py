@@ -11,7 +11,7 @@ import salt.client
 
 
 def main(config_dir: str, count: int) -> list[float]:
-    """Return the seconds of each round trip."""
+    """Run test.ping on two minions ``count`` times by Salt's LocalClient; return the seconds of each round trip."""
     client = salt.client.LocalClient(str(Path(config_dir) / "master"))
     times = []
     for _ in range(count):

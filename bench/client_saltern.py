@@ -16,7 +16,7 @@ from saltwire import tags
 
 
 def main(config_dir: str, count: int) -> list[float]:
-    """Return the seconds of each round trip."""
+    """Run test.ping on both minions ``count`` times over one connection; return the seconds of each round trip."""
     options = load_client(config_dir)
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context.instance()
     control = connect_control(options, config_dir=config_dir, context=context)

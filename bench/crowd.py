@@ -1,17 +1,17 @@
-"""Minions that are nothing but their end of the wire: thousands of them in one process, so that the master is what is measured.
+"""Simulates thousands of minions in one process, reduced to their network protocol, so that only the master's work is measured.
 
 python -m bench.crowd --ret PORT --publish PORT --count 500
 
-Each has connections of its own and signs in by itself; they share a few key pairs, a master does the same work for each. There are
-two storms: the first sign-in of all at once, and one when they know the master (a reconnect storm). A storm begins at a line of
-input and prints two lines of JSON: one when its clock stops, one when the answers were looked at. From the next line of input on
-what is published is answered with ``True``, until the input ends.
+Each minion has its own connections and signs in by itself. The minions share a few key pairs, which makes no difference to the
+master. There are two storms: the first sign-in of all at once, and one when they know the master (a reconnect storm). A storm
+begins at a line of input and prints two lines of JSON: one with its times, one with the number of refused minions. From the
+next line of input until the input ends, each job is answered with ``True``.
 
-Real minions bring CPUs of their own; these share the master's. So what a minion computes is not in a storm's time:
+Real minions have CPUs of their own; these share the master's. So the time of a storm leaves out the work of minions:
 
 in it       a new connection of each to 4506 (TCP, ZeroMQ's greetings), its request, its answer, all on one poller
 before it   key pairs, nonces, tokens encrypted to the master's key (stock minions', as ``--tokens`` says), requests packed
-after it    each answer is opened as a minion does: the master's signature, nonce, token, both keys. What fails is refused
+after it    each answer is checked as a minion does: the master's signature, nonce, token, both keys. Bad ones count as refused
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Simulated:
 
 @dataclass
 class SigningIn:
-    """One sign-in of a storm."""
+    """The sign-in of one simulated minion in a storm: its request, whether it was sent, and the answer."""
 
     minion: Simulated
     machine: SignIn
@@ -75,7 +75,7 @@ class Crowd:
         self._gate = SerialGate()
 
     def sign_ins(self) -> list[SigningIn]:
-        """Return the sign-ins of the next storm. Once the master's key is known, requests are made with it."""
+        """Return a SigningIn for each minion for the next storm; known keys of the master are used, as after a reconnect."""
         known = {one.credentials.master_pub for one in self._minions if one.credentials}
         read = {pem: PublicKey.from_pem(pem) for pem in known}
 
@@ -86,7 +86,10 @@ class Crowd:
         return [SigningIn(one, sign_in(one)) for one in self._minions]
 
     def storm(self, sign_ins: list[SigningIn]) -> dict[str, Any]:
-        """Sign in all minions at once. Return seconds until the last reply, number of late replies, CPU seconds of this process."""
+        """Sign in all minions at once and measure it.
+
+        Return {"seconds": until the last reply, "late": number of late replies, "crowd": CPU seconds of this process}.
+        """
         for one in sign_ins:
             one.minion.requests.close()
         worked, started = time.process_time(), time.monotonic()

@@ -67,7 +67,7 @@ def cpu(pids: list[int]) -> float:
 
 
 def _said(crowd: subprocess.Popen[str]) -> dict[str, Any]:
-    """Return the next line of output of a crowd, parsed from JSON."""
+    """Return the next line of JSON that a crowd's process prints, parsed as a map. Raises RuntimeError if the process has ended."""
     assert crowd.stdout is not None
     line = crowd.stdout.readline()
     if not line:
@@ -87,7 +87,7 @@ def _tell(crowd: subprocess.Popen[str]) -> None:
 def crowd(
     system: System, name: str, count: int, *, listening: bool = False, stock: bool = False
 ) -> Iterator[list[dict[str, Any]]]:
-    """Connect ``count`` simulated minions to a master; yield the figures of their two storms.
+    """Connect ``count`` simulated minions to a master; yield the results of their two storms, a list of maps.
 
     ``listening``: the minions also run jobs. ``stock``: they sign in as stock minions; at a stock master they always do.
     """
@@ -130,7 +130,7 @@ def pinged(system: System, count: int) -> tuple[float, float]:
 
 
 def idle(system: System) -> dict[str, float]:
-    """Return the megabytes of memory of the idle master and of one idle minion."""
+    """Return {row name: megabytes of memory} of the idle master and of one idle minion, as PSS and as RSS."""
     for _ in range(2):
         system.run("salt", "*", "test.ping", "-t", "60")
     # What is loaded at the first job is loaded; nothing waits for anything.
@@ -152,7 +152,7 @@ def _rss(pid: int) -> float:
 
 
 def measured(opened: AbstractContextManager[System], minions: int, storm: int, rounds: int) -> dict[str, float]:
-    """Return the figures of one system by row name of ROWS. With ``rounds`` 0: only its memory."""
+    """Return {row name of ROWS: number} of all measurements of one system. With ``rounds`` 0: only its memory."""
     with opened as system:
         found = idle(system)
         if not rounds:
@@ -170,7 +170,7 @@ def measured(opened: AbstractContextManager[System], minions: int, storm: int, r
 
 
 def stormed(system: System, name: str, count: int, *, stock: bool = False) -> dict[str, float]:
-    """Return the figures of the two storms of ``count`` new minions by row name of ROWS."""
+    """Return {row name of ROWS: number} of the two sign-in storms of ``count`` new minions."""
     found = {}
     with crowd(system, name, count, stock=stock) as storms:
         for which, one in zip(("first", "again"), storms, strict=True):
@@ -201,7 +201,7 @@ ROWS = (
 
 
 def main() -> int:
-    """Print the table; return 0. A measurement that fails raises an exception."""
+    """Measure both systems and print the table; return 0. A measurement that fails raises an exception."""
     parser = argparse.ArgumentParser(
         prog="bench.fleet", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )

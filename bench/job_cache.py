@@ -48,7 +48,7 @@ RESULT = "up 14 days, 2:11, 3 users, load average: 0.08, 0.03, 0.01; " * 3
 
 @dataclass(frozen=True)
 class MadeJob:
-    """Job ``number`` of a made job cache. The Lua script computes the same values from the number."""
+    """Job ``number`` of a generated job cache, with its JID. The Lua script computes the same values from the number."""
 
     number: int
     jid: str
@@ -167,7 +167,7 @@ _FILL_PLAIN = f"{_EACH}\neach()"
 
 
 def jobs(first: int, count: int, begin: datetime) -> list[MadeJob]:
-    """Return ``count`` jobs, starting with number ``first``, of a cache whose job 0 was created at ``begin``."""
+    """Return ``count`` MadeJobs from number ``first`` on; job 0 of the cache was created at ``begin``."""
     step = timedelta(milliseconds=STEP_MS)
     start = begin.astimezone(UTC) + first * step
     return [MadeJob(first + at, (start + at * step).strftime("%Y%m%d%H%M%S%f")) for at in range(count)]

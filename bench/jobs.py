@@ -1,10 +1,10 @@
-"""The job cache from a thousand jobs to a million: how long questions take, what jobs weigh, how fast returns go in.
+"""Measures the job cache from a thousand jobs to a million: times of queries, memory per job, and stored returns per second.
 
 python -m bench.jobs [--jobs 1000,10000,100000,1000000] [--salt .oracle] [--saltext .saltext-redis]
 
-A Redis of its own on loopback. Beside it, measured in the same run where they are given: stock Salt's local job cache (files), and
-saltext-redis (Salt's Redis returner), as large as they bear. Wanted: each question below 5 ms and flat; returns at half of what raw
-pipelined Redis takes.
+It starts a Redis of its own on loopback. With --salt and --saltext it measures Salt's local job cache (files) and
+saltext-redis (Salt's Redis returner) in the same run, up to the size that they can handle. Goals: each query below 5 ms at
+every size; returns at half the speed of raw pipelined Redis.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Timed(NamedTuple):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the tables."""
+    """Run the measurements and print their tables. Return 0."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--jobs", type=_sizes, default=SIZES, metavar="N,N", help="sizes of the job cache")
     parser.add_argument("--returns", type=int, default=RETURNS, metavar="N", help="returns that are timed")
@@ -91,7 +91,7 @@ def _sizes(text: str) -> tuple[int, ...]:
 
 
 def questions(store: Store, last: MadeJob) -> Mapping[str, Callable[[], object]]:
-    """Return {name: query to the job cache}; ``last`` is the newest job of the cache."""
+    """Return {name: function that sends the query to the job cache}; ``last`` is the newest job of the cache."""
     find = store.found_jobs.page
     failed = next(name for name in FUNCTIONS if name.startswith("state."))
     return {
@@ -140,7 +140,7 @@ def _print_questions(store: Store, server: redis.Redis, sizes: Sequence[int], be
 
 
 def timed(ask: Callable[[], object], times: int) -> Timed:
-    """Call ``ask`` ``times`` times and return its durations."""
+    """Call ``ask`` ``times`` times and return the Timed: shortest, median and 95th percentile in milliseconds."""
     taken = []
     for _ in range(times):
         began = time.perf_counter()
@@ -175,7 +175,7 @@ def _memory(server: redis.Redis) -> int:
 
 
 def _print_returns(store: Store, server: redis.Redis, count: int) -> None:
-    """Returns a second: as a worker stores them, as fast as scripts go, and what raw Redis takes of the same data."""
+    """Print how many returns per second the store takes, beside the same scripts pipelined and raw Redis commands."""
     ways: tuple[tuple[str, Callable[[list[MadeJob]], None]], ...] = (
         ("one after the other, as a worker", lambda made: _one_by_one(store, made)),
         ("the same scripts, pipelined", lambda made: _scripts(store, made)),
@@ -206,7 +206,7 @@ def _one_by_one(store: Store, made: list[MadeJob]) -> None:
 
 
 def _scripts(store: Store, made: list[MadeJob]) -> None:
-    """What many workers at once would ask of Redis: the script of each return, many in one go."""
+    """Store the returns by the script RETURN, many calls in one pipeline, as many workers at once would."""
     script, sha = store.jobs._return, store._client.redis.script_load(return_scripts.RETURN)
     calls: list[tuple[Sequence[str], list[str | int]]] = []
 
@@ -228,7 +228,7 @@ def _scripts(store: Store, made: list[MadeJob]) -> None:
 
 
 def _raw(server: redis.Redis, made: list[MadeJob], *, together: int = PIPELINE) -> None:
-    """The same return under the same keys of Salt's, without a decision: no first one, no life, no index, no count."""
+    """Write the returns under Salt's keys by plain Redis commands, without the states, indexes and counters of the store."""
     for at in range(0, len(made), together):
         pipe = server.pipeline(transaction=False)
         for job in made[at : at + together]:
@@ -241,7 +241,7 @@ def _raw(server: redis.Redis, made: list[MadeJob], *, together: int = PIPELINE) 
 
 
 def _print_peers(flags: argparse.Namespace, place: Path, port: int, begin: datetime) -> None:
-    """Print the same queries for the job caches of stock Salt."""
+    """Print the times of the same queries in Salt's own job caches, and their ratio to Saltern's."""
     ours = Store.open(f"redis://127.0.0.1:{port}/0", timeout=_PATIENCE, client_name="bench")
     peers = [("local", flags.salt / "bin" / "python", MOST_FILES, "Salt's files")]
     if flags.saltext:

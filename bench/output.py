@@ -1,9 +1,9 @@
-"""Printing returns beside real Salt: seconds to make the text of one highstate, and what it costs to get ready to print.
+"""Measures printing of returns beside real Salt: seconds to format a highstate, and the start-up cost of the outputters.
 
 python -m bench.output --salt .oracle [--rounds 5] [--sizes 100,1000,5000]
 
-Both systems get the same running dicts in one process of their own; the medians of the rounds are shown. Salt's time
-without its first call is given, too: that call loads the outputters.
+Each system formats the same running dictionaries in one process; the medians of the rounds are shown. Salt's time without
+its first call is given, too: that call loads the outputters.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def _start(script: str) -> float:
 
 
 def main() -> int:
-    """Print the tables."""
+    """Measure both systems and print the tables. Return 0."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--salt", type=Path, required=True, help="virtual environment of real Salt")
     parser.add_argument("--rounds", type=int, default=5)

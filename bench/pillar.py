@@ -30,7 +30,7 @@ _USER = """  user{number}:
 
 
 def write_tree(directory: Path) -> None:
-    """Write the pillar tree. One of its files renders differently for each minion."""
+    """Write the benchmark's pillar tree below ``directory``. One of its files renders differently for each minion."""
     refs = "".join(f"    - s{number}\n" for number in range(_FILES))
     (directory / "top.sls").write_text(f"base:\n  '*':\n{refs}  'web*':\n    - own\n", "utf-8")
     (directory / "map.yaml").write_text("shell: /bin/bash\n", "utf-8")
@@ -41,7 +41,7 @@ def write_tree(directory: Path) -> None:
 
 
 def compile_for(minion: str, opts: dict[str, Any], files: FileServer, memory: PillarMemory | None) -> None:
-    """Compile the pillar of a minion as a worker does for a request."""
+    """Compile the pillar of a minion as a worker does for a request. Raises SystemExit if the pillar has errors."""
     live: dict[str, Any] = {}
     grains = {"id": minion, "os": "Debian" if minion.endswith("0") else "RedHat"}
     runtime = Runtime({**opts, "id": minion}, files=files, grains=grains, pillar=live)
@@ -51,7 +51,10 @@ def compile_for(minion: str, opts: dict[str, Any], files: FileServer, memory: Pi
 
 
 def measure(minions: int, directory: Path, memory: PillarMemory | None) -> float:
-    """Return the CPU milliseconds for one of ``minions`` minions."""
+    """Return the mean CPU milliseconds to compile the pillar of one minion, over ``minions`` minions.
+
+    ``memory``: the worker's cache; None: without a cache.
+    """
     opts = {"pillar_roots": {"base": [str(directory)]}, "file_roots": {}, "cachedir": "", "ext_pillar": []}
     files = FileServer.of(opts)
     compile_for("web", opts, files, memory)
@@ -62,7 +65,7 @@ def measure(minions: int, directory: Path, memory: PillarMemory | None) -> float
 
 
 def main() -> None:
-    """Print the time with and without a cache."""
+    """Print the CPU milliseconds for each minion, with and without a worker's cache."""
     minions = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
     with tempfile.TemporaryDirectory() as directory:
         write_tree(Path(directory))

@@ -21,7 +21,7 @@ from bench.systems import System, salt, saltern
 
 @dataclass(frozen=True)
 class Measure:
-    """One row of the table."""
+    """A row of the benchmark's table: name, unit, and the function that measures a system."""
 
     what: str
     unit: str
@@ -32,7 +32,7 @@ class Measure:
 
 
 def wall(name: str, *arguments: str) -> Callable[[System], list[float]]:
-    """Return a measurement: seconds of a command as a whole process."""
+    """Return a function that runs this command on a system and returns its seconds, as a list of one number."""
 
     def take(system: System) -> list[float]:
         start = time.perf_counter()
@@ -43,7 +43,7 @@ def wall(name: str, *arguments: str) -> Callable[[System], list[float]]:
 
 
 def round_trips(system: System) -> list[float]:
-    """Return the milliseconds of round trips in one client, without the first ones (connections, caches)."""
+    """Return the milliseconds of 25 round trips in one client process; five earlier ones fill caches and are left out."""
     done = subprocess.run([*system.client, "30"], capture_output=True, text=True, timeout=120, check=True)
     return [1000 * seconds for seconds in json.loads(done.stdout)[5:]]
 

@@ -1,10 +1,10 @@
-"""The state system beside real Salt: `salt-call --local` on trees of many states. Prints times, memory and ratios.
+"""Measures the state system beside real Salt: `salt-call --local` on trees of many states. Prints times, memory and ratios.
 
 python -m bench.states --salt .oracle [--rounds 5] [--sizes 100,1000,5000,10000] [--shapes plain,chain,fan,in,jinja] [--cold]
 
-Each measurement is a whole process as a user starts it, output to nowhere; the two systems take turns. The floor is what
-libyaml needs to parse the same bytes. Both keep what they like in their cachedir, as on a host that applies its states every
-half hour; with --cold it is empty each time, as on a host's first run.
+Each measurement is a whole process with its output discarded; the two systems alternate. The floor is the time that libyaml
+needs to parse the same bytes. The cachedir stays between runs, as on a host that applies its states every half hour; with
+--cold it is empty each time, as on a host's first run.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ _BESIDE = {
 
 @dataclass(frozen=True)
 class Taken:
-    """Time and memory of one process."""
+    """Measured time in seconds and peak memory in megabytes of one process."""
 
     seconds: float
     #: Peak of its resident memory.
@@ -74,7 +74,7 @@ class Taken:
 
 
 def take(command: Sequence[str]) -> Taken:
-    """Run a command to its end and measure it. Raises RuntimeError if it fails or takes too long."""
+    """Run a command to its end and return its Taken (time and memory). Raises RuntimeError if it fails or takes too long."""
     start = time.perf_counter()
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as process:
         _, status, usage = os.wait4(process.pid, 0)
@@ -86,7 +86,7 @@ def take(command: Sequence[str]) -> Taken:
 
 
 def call(binary: Path, directory: Path, tree: Path, *arguments: str) -> list[str]:
-    """Return a command line of `salt-call --local` with its own configuration and this state tree."""
+    """Return the command line of `salt-call --local` for this state tree; writes its minion configuration first."""
     config = directory / "etc"
     config.mkdir(parents=True, exist_ok=True)
     options = {
@@ -118,7 +118,7 @@ def floor(text: str) -> float:
 
 
 def measures(shapes: Sequence[str], sizes: Sequence[int], root: Path) -> Iterator[tuple[str, Path, list[str], float]]:
-    """Yield (row name, state tree, arguments, seconds of the libyaml floor) of each row."""
+    """Yield (row name, state tree, arguments of salt-call, seconds that libyaml needs) for each row of the table."""
     empty = root / "empty"
     empty.mkdir()
     yield "test.ping", empty, ["test.ping"], 0.0

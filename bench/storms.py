@@ -1,9 +1,9 @@
-"""Sign-in storms at both masters in turn, for a machine that others use as well: a pair of storms sees the same load.
+"""Measures sign-in storms at both masters alternately, for a machine that is not idle: both storms of a pair see the same load.
 
 python -m bench.storms --salt .oracle [--minions 1000] [--pairs 3]
 
-What is timed is bench.crowd's; ratios are medians of the pairs' ratios. Each master has minions of its own kind; ours has stock
-minions as well, which have it decrypt a token when they come back.
+bench.crowd defines the measured time; ratios are medians of the pairs' ratios. Each master has minions of its own kind.
+Saltern's master also has stock minions, which make it decrypt a token when they reconnect.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _STORMS = ("first sign-in", "reconnect")
 
 
 def storms(system: System, name: str, count: int, *, stock: bool) -> list[dict[str, Any]]:
-    """Return the figures of the two storms of minions that are new to the master."""
+    """Return a list of two maps, the results of the first sign-in storm and of the reconnect storm of ``count`` new minions."""
     with crowd(system, name, count, stock=stock) as taken:
         return taken
 

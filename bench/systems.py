@@ -1,4 +1,4 @@
-"""Starts both systems, each with a master and two minions on loopback, in separate directories."""
+"""Starts Saltern and real Salt for benchmarks, each with a master and two minions on loopback, in separate directories."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _PROGRAMS = 20
 
 @dataclass(frozen=True)
 class System:
-    """A running master with two minions."""
+    """A running system to be measured, Saltern or Salt: a master with two minions."""
 
     name: str
     #: Where its commands are.
@@ -97,7 +97,10 @@ def write_tree(directory: Path) -> Path:
 
 @contextlib.contextmanager
 def saltern(directory: Path, workers: int | None = None) -> Iterator[System]:
-    """Start the lab with the benchmark's tree. ``workers``: number of workers; None: the lab's default."""
+    """Run Saltern's lab with the benchmark's tree while the ``with`` block runs, which gets the System.
+
+    ``workers``: number of workers; None: the lab's default.
+    """
     write_tree(directory / "srv" / "salt")
     for name in ("pillar", "reactor"):
         (directory / "srv" / name).mkdir(parents=True, exist_ok=True)
@@ -132,7 +135,10 @@ def saltern(directory: Path, workers: int | None = None) -> Iterator[System]:
 
 @contextlib.contextmanager
 def salt(directory: Path, venv: Path, workers: int | None = None) -> Iterator[System]:
-    """Start real Salt with its default options, except paths, ports and auto_accept."""
+    """Run real Salt while the ``with`` block runs, which gets the System. Its options are Salt's defaults, except paths and ports.
+
+    New minion keys are accepted. ``workers``: number of workers; None: Salt's default.
+    """
     publish, ret = free_ports(2)
     config = directory / "etc"
     config.mkdir(parents=True)

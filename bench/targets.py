@@ -40,7 +40,7 @@ TARGETS = (
 
 
 def main() -> int:
-    """Print a line for each target."""
+    """Measure each target and print a line for it. Return 0."""
     port = free_port()
     with tempfile.TemporaryDirectory() as place:
         words = [redis_program(), "--port", str(port), "--bind", "127.0.0.1", "--dir", place, "--save", ""]

@@ -31,7 +31,7 @@ class Connection:
     """
 
     def __init__(self, kind: bytes) -> None:
-        """``kind``: socket type, DEALER or SUB."""
+        """Create a connection that is not open yet. ``kind``: ZeroMQ socket type, DEALER or SUB."""
         self._kind = kind
         self._socket: socket.socket | None = None
         self._arrived = bytearray()

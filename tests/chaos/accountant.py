@@ -1,8 +1,8 @@
-"""Was a job lost, or run twice? Pure: evidence in, findings out.
+"""Decides from evidence whether a job was lost or ran twice during a chaos run. Does no I/O.
 
-The evidence is of four sources that know nothing of each other: what the master answered to those who asked, the journal that
-jobs write themselves (one line when they begin, one when they end), what Redis has (results, and the job's life on each minion),
-and the faults that were made.
+The evidence comes from four independent sources: the master's answers to the clients that published jobs; the journals that
+jobs write themselves (one line at the start, one at the end); the data in Redis (results, and each job's state on each
+minion); and the faults that were injected.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _DEADLY = frozenset({Kind.KILL, Kind.CRASH})
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A fault as it was made. Times here and below are seconds since 1970, of one clock."""
+    """An injected fault with the times at which it really began and ended, in seconds since 1970."""
 
     victim: str
     kind: Kind
@@ -42,7 +42,10 @@ class Made:
     ended: float
 
     def touches(self, minion: str, minions: frozenset[str]) -> bool:
-        """Whether a job of this minion could feel it: what is another minion's own, or hears of jobs only, is not on its way."""
+        """Return whether the fault can affect a job on this minion.
+
+        Faults of other minions, and of roles that no job needs (such as the reactor), cannot.
+        """
         ends = self.victim.split(TO)
         if any(end.rstrip("0123456789") in _ASIDE for end in ends):
             return False
@@ -51,7 +54,10 @@ class Made:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A job that somebody asked for. ``jid`` is None where no answer came: such a job does not count, but runs once at most."""
+    """A job that a client tried to publish.
+
+    ``jid`` is None if the client got no answer: such a job may be lost, but must not run twice.
+    """
 
     token: str
     minions: frozenset[str]
@@ -66,7 +72,10 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """A job began, and perhaps ended. ``nonce`` is drawn by the job, and in what it returns."""
+    """One execution of a job on a minion: when it began, and when it ended (None: never).
+
+    ``nonce`` is a random text that the execution draws; the job's return value contains it.
+    """
 
     nonce: str
     began: float
@@ -75,7 +84,7 @@ class Execution:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What the job cache says that a minion returned."""
+    """A minion's return of a job as the job cache has it: value, success, and the time at which it was first seen there."""
 
     value: Any
     success: bool
@@ -85,7 +94,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Evidence:
-    """All that is known at the end, when nothing was broken any more and nothing moved."""
+    """All that is known at the end of a chaos run: published jobs, executions, results, faults, minions, states of jobs."""
 
     asked: Sequence[Asked]
     #: (token, minion) -> in the order of the journal.
@@ -100,7 +109,7 @@ class Evidence:
 
 
 class Word(enum.Enum):
-    """What is wrong with one job on one minion, or what has to be said of it."""
+    """The kind of a finding about one job on one minion: a broken promise, or a deviation that a fault explains."""
 
     LOST = "lost"
     TWICE = "run twice"
@@ -132,7 +141,7 @@ _SHOWN = 10
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One job on one minion."""
+    """A finding about one job on one minion: its kind, the job's token and JID, the minion, and the details as text."""
 
     word: Word
     token: str
@@ -148,7 +157,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Account:
-    """The end of a run."""
+    """The result of a chaos run: numbers of acknowledged jobs, expected results and executions, and all findings."""
 
     acknowledged: int
     #: Pairs of an acknowledged job and a minion.
@@ -158,18 +167,18 @@ class Account:
 
     @property
     def broken(self) -> list[Finding]:
-        """What must not be."""
+        """Return the findings that break a promise: all except those that a fault explains."""
         return [one for one in self.findings if one.word not in EXPLAINED]
 
     def _of(self, word: Word) -> list[Finding]:
         return [one for one in self.findings if one.word is word]
 
     def count(self, word: Word) -> int:
-        """How often it was found."""
+        """Return the number of findings of this kind."""
         return len(self._of(word))
 
     def last_line(self) -> str:
-        """What a run is known by."""
+        """Return the last line of the report: ``acknowledged N, lost N, run twice N``."""
         return f"acknowledged {self.acknowledged}, lost {self.count(Word.LOST)}, run twice {self.count(Word.TWICE)}"
 
     def __str__(self) -> str:
@@ -182,7 +191,7 @@ class Account:
 
 
 def account(evidence: Evidence) -> Account:
-    """What became of every job that was asked for."""
+    """Check every published job against the evidence, and return the Account of the run."""
     answered = [one for one in evidence.asked if one.jid is not None]
     return Account(
         len(answered),
@@ -232,7 +241,7 @@ def _runs(asked: Asked, minion: str, runs: Sequence[Execution], evidence: Eviden
 
 
 def _may_be_sent_again(asked: Asked, minion: str, one: Execution, other: Execution, evidence: Evidence) -> bool:
-    """Whether the master had a reason to send the job again to a stock minion that had forgotten that it ran it."""
+    """Return whether the master had a reason to send a job to a stock minion twice, and the minion had forgotten that it ran it."""
     between = [made for made in evidence.faults if made.began <= other.began and made.ended + AFTERMATH >= one.began]
     # What it knows of its jobs ends with it.
     forgot = any(
@@ -284,7 +293,7 @@ def _missing(asked: Asked, minion: str, runs: Sequence[Execution], evidence: Evi
 
 
 def _near(began: float, ended: float, minion: str, evidence: Evidence) -> list[Made]:
-    """Faults that a job of this minion could feel in this time."""
+    """Return the faults that may have affected a job of this minion between two times (seconds since 1970)."""
     return [
         made
         for made in evidence.faults

@@ -1,9 +1,9 @@
-"""Roles that break a promise on purpose: the accountant must find it.
+"""A worker and a minion that break a promise on purpose, to prove that the accountant finds it.
 
-    python -m tests.chaos.broken forgets -c DIR      a worker that acknowledges results that it does not keep
-    python -m tests.chaos.broken doubles -c DIR      a minion that runs what it is given, and then again
+    python -m tests.chaos.broken forgets -c DIR      a worker that acknowledges results and does not store them
+    python -m tests.chaos.broken doubles -c DIR      a minion that runs each job twice
 
-Nothing of the system knows of them; they change it from outside, in their own process.
+Saltern's code does not know them: this module replaces functions of it in its own process.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FORGOTTEN = 3
 
 
 def forgets(argv: Sequence[str]) -> int:
-    """A worker that says "I have it" before Redis has it, and then does not store it."""
+    """Run an mworker that acknowledges every third result of a counted job without storing it. Return its exit code."""
     row = commands.MINION_COMMANDS["_return"]
     numbers = itertools.count(1)
 
@@ -38,7 +38,7 @@ def forgets(argv: Sequence[str]) -> int:
 
 
 def doubles(argv: Sequence[str]) -> int:
-    """A minion that forgets that it has run a job."""
+    """Run a minion that executes each job twice. Return its exit code."""
     run = jobber.run
 
     def twice(*words: Any, **named: Any) -> dict[str, Any]:
@@ -54,7 +54,7 @@ BROKEN: Mapping[str, Callable[[Sequence[str]], int]] = {"forgets": forgets, "dou
 
 
 def words(name: str) -> list[str]:
-    """What starts it."""
+    """Return the command line that starts the broken role of this name (``forgets`` or ``doubles``)."""
     return [sys.executable, "-m", "tests.chaos.broken", name]
 
 

@@ -1,5 +1,6 @@
-"""The system that is broken: every role of the master as a process, some of them twice, minions of ours and stock ones, and
-between any two of them links that can be cut.
+"""The system that a chaos run breaks: every role as a process, some of them twice, with Saltern's and stock minions.
+
+Each connection between two of them goes through a proxy, which can cut it.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def run(token, seconds=0, size=0):
 
 
 def read_journal(text: str) -> dict[str, list[Execution]]:
-    """What the jobs of a minion said: token -> executions, in the order of their beginnings."""
+    """Return {token of a job: its Executions, in the order in which they began} from the text of a minion's journal."""
     runs: dict[str, dict[str, Execution]] = defaultdict(dict)
     for line in text.splitlines():
         _, token, nonce, at = line.split(" ")
@@ -84,7 +85,10 @@ _SERVED: Mapping[str, tuple[str, str]] = {
 
 @dataclass
 class Field(Lab):
-    """``start_field`` starts what ``close`` ends."""
+    """A lab whose processes and links can be broken: roles, Redis, Saltern's minions and stock minions.
+
+    ``close`` ends all that was started.
+    """
 
     workers: int = 3
     stock: tuple[str, ...] = ()
@@ -113,24 +117,24 @@ class Field(Lab):
 
     @property
     def keys_dir(self) -> Path:
-        """What ``saltern keygen`` wrote."""
+        """Directory that ``saltern keygen`` wrote."""
         return self.etc / "keys"
 
     @property
     def redis_address(self) -> str:
-        """The lab's Redis by no link: a file that holds its URL."""
+        """Address of a file with the URL of the lab's Redis, without a proxy in between."""
         return f"file://{self.keys_dir}/redis/url"
 
     @property
     def rotations(self) -> tuple[tuple[str, ...], ...]:
-        """What can be replaced: the words of ``saltern rotate``."""
+        """The rotations that this system allows, each as the arguments of ``saltern rotate``."""
         roles = tuple(("role", role) for role in (*ROLES, "cli"))
         tls = (("redis-tls",), ("redis-tls", "--authority")) if self.tls else ()
         return (*roles, ("operator", "ann"), ("redis-password",), *tls, ("master", "--patience", "20"))
 
     @property
     def tls(self) -> bool:
-        """Whether Redis speaks TLS: some redis-server here knows it."""
+        """Whether Redis uses TLS: True if a redis-server with TLS is installed."""
         return tls_redis_program() is not None
 
     def _make_redis_keys(self) -> None:
@@ -159,11 +163,11 @@ class Field(Lab):
         return self.root / "bring-urls"
 
     def rotate(self, *words: str, seconds: float) -> Answer:
-        """Runs ``saltern rotate``, which brings what it changed to the roles."""
+        """Run ``saltern rotate`` with these arguments and return its Answer (exit code and output)."""
         return self.run(*words, "-c", str(self.etc), "--apply", str(self._bring), seconds=seconds)
 
     def free_ports(self, count: int) -> list[int]:
-        """A role that is away for a while finds its port again."""
+        """Return free ports that stay reserved, so that a role which is restarted finds its port again."""
         return kept_ports(count)
 
     def _replicas(self) -> list[str]:
@@ -193,7 +197,7 @@ class Field(Lab):
         return {"master_port": requests.port, "publish_port": jobs.port, "grains": grains}
 
     def journal(self, minion: str) -> Path:
-        """What the jobs of a minion say."""
+        """Return the path of the journal that jobs on this minion write."""
         return self.root / "journals" / minion
 
     def _link_role(self, name: str) -> None:
@@ -210,7 +214,7 @@ class Field(Lab):
         return {}
 
     def environment_of(self, name: str) -> dict[str, str]:
-        """Where a role, or ``cli``, finds the others, and the mark of all its processes."""
+        """Return the environment variables of a role or of ``cli``: ports of its links, and the marks of its processes."""
         found = super().environment_of(name) | {"SALTERN_TEST_PROCESS": name, **self._options.get(name, {})}
         if name in self.roles:
             found["SALTERN_REDIS_URL_FILE"] = str(self._urls / name)
@@ -220,7 +224,7 @@ class Field(Lab):
 
     @property
     def cast(self) -> Cast:
-        """Who can be broken."""
+        """The processes, minions and links that faults may hit."""
         everybody = (*self.minions, *self.stock)
         shelves: dict[str, tuple[str, ...]] = {}
         for index, minion in enumerate(everybody):
@@ -238,7 +242,7 @@ class Field(Lab):
     # ------------------------------------------------------------------------------------------------------------- processes
 
     def start(self, name: str) -> None:
-        """Starts a role, a minion of ours or a stock one."""
+        """Start a role, a Saltern minion or a stock minion, without waiting until it is ready."""
         if name in self.stock_minions:
             self.stock_minions[name].start()
         elif name in self.broken:
@@ -248,7 +252,7 @@ class Field(Lab):
             super().start(name)
 
     def launch_redis(self) -> None:
-        """With the settings that are shipped, in a place of its own."""
+        """Start Redis with the settings of docker/redis.conf, in a directory of its own."""
         place = self.keys_dir / "redis"
         own: dict[str, object] = {"bind": "127.0.0.1", "dir": self.root / "redis", "aclfile": place / "users.acl"}
         if self.tls:
@@ -264,15 +268,15 @@ class Field(Lab):
         self._launch("redis", [tls_redis_program() or redis_program(), str(path)])
 
     def break_(self, victim: str, kind: Kind) -> None:
-        """A fault begins."""
+        """Begin a fault of this kind at a process or link."""
         _BEGIN[kind](self, victim)
 
     def mend(self, victim: str, kind: Kind) -> None:
-        """It ends."""
+        """End a fault of this kind at a process or link: restart, continue or reconnect it."""
         _END[kind](self, victim)
 
     def kill_all_of(self, name: str) -> None:
-        """Every process of a role or a minion at once."""
+        """Kill all processes of a role or minion by SIGKILL."""
         if name in self.stock_minions:
             self.stock_minions[name].end()
             return
@@ -280,7 +284,7 @@ class Field(Lab):
         self.processes.pop(name).wait()
 
     def signal_all_of(self, name: str, number: int) -> None:
-        """The same for any signal. What is forked meanwhile gets it, too."""
+        """Send a signal to all processes of a role or minion, and to those that it forks meanwhile."""
         signalled: set[int] = set()
         while new := set(self.family(name)) - signalled:
             for pid in new:
@@ -289,7 +293,7 @@ class Field(Lab):
             signalled |= new
 
     def family(self, name: str) -> list[int]:
-        """Processes of a role or minion, jobbers of a main process that is gone included."""
+        """Return the process ids of a role or minion, including jobbers whose main process has ended."""
         if name in self.stock_minions:
             return self.stock_minions[name].processes()
         marks = {f"SALTERN_TEST_LAB={self.root}".encode(), f"SALTERN_TEST_PROCESS={name}".encode()}
@@ -298,7 +302,7 @@ class Field(Lab):
         return sorted(main | {pid for pid, found in _environments() if marks <= found})
 
     def relaunch(self, name: str) -> None:
-        """Starts it again, without waiting until it is ready."""
+        """Start a role, a minion or Redis again, without waiting until it is ready. A forgetful minion first loses its journal."""
         if name in self.forgetful:
             shutil.rmtree(self.cache(name) / "journal")
             (self.cache(name) / "jids").unlink(missing_ok=True)
@@ -308,7 +312,7 @@ class Field(Lab):
             self.start(name)
 
     def revive(self) -> list[str]:
-        """Starts again what had ended by itself, as a supervisor does; names what of ours did, with its exit code."""
+        """Restart processes that ended by themselves; return a text with name and exit code for each, except for stock minions."""
         found = []
         for stock in self.stock_minions.values():
             if stock.ended():
@@ -321,7 +325,7 @@ class Field(Lab):
         return found
 
     def redis_now(self) -> redis.Redis:
-        """The lab's Redis by no link, for somebody who does not wait for it."""
+        """Return a client of the lab's Redis without a proxy in between; each call waits at most half a second."""
         return redis.Redis.from_url(
             read_url(self.redis_address),
             decode_responses=True,
@@ -331,15 +335,15 @@ class Field(Lab):
         )
 
     def spooled(self) -> list[str]:
-        """Results of our minions that the master has not acknowledged."""
+        """Return the names of spool files in Saltern's minions: returns that the master has not acknowledged."""
         return [path.name for minion in self.minions for path in self.cache(minion).glob("**/spool/*.ret")]
 
     def tracebacks(self) -> list[str]:
-        """Of what is ours: stock minions say theirs when a master is away."""
+        """Return the names of processes that logged a traceback, without stock minions, which log one when a master is away."""
         return [name for name in super().tracebacks() if name not in self.stock]
 
     def close(self) -> None:
-        """Ends everything."""
+        """End all processes and proxies."""
         for one in self.stock_minions.values():
             one.end()
         super().close()

@@ -1,7 +1,7 @@
-"""What will be asked and what will break, and when: pure, so that a seed gives the same plan on every machine.
+"""Plans which jobs a chaos run publishes and which faults it injects, and when. Does no I/O: a seed gives the same plan everywhere.
 
-A plan is made of decks: every victim of a kind has its turn before one has its second, so that a short run, too, breaks all of
-the roles. Faults overlap; one victim has one at a time.
+Victims are drawn like cards from a deck: each has a fault before any has its second, so that a short run, too, breaks all
+roles. Faults of different victims overlap; one victim has one fault at a time.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from itertools import islice
 
 
 class Kind(enum.Enum):
-    """What happens to a victim, until its time is over."""
+    """The kind of a fault: what happens to a process or link until the fault ends."""
 
     #: All of its processes are killed at once, as a container is; started again at the end.
     KILL = "kill -9"
@@ -50,7 +50,7 @@ _LENGTHS = ((0.2, 2.0, 50), (2.0, 7.0, 38), (7.0, 12.0, 12))
 
 @dataclass(frozen=True, slots=True, order=True)
 class Fault:
-    """Begins ``at`` (seconds from the start), ``lasts`` so many."""
+    """A planned fault: kind, victim, its beginning ``at`` (seconds from the start of the run), and its length in seconds."""
 
     at: float
     lasts: float
@@ -59,7 +59,7 @@ class Fault:
 
     @property
     def end(self) -> float:
-        """Seconds from the start."""
+        """The time at which the fault ends, in seconds from the start of the run."""
         return self.at + self.lasts
 
     def __str__(self) -> str:
@@ -67,7 +67,7 @@ class Fault:
 
 
 class Way(enum.Enum):
-    """How a job is asked for."""
+    """The way in which a job is published: by a control request, by the command ``salt --async``, or with ``--when-back``."""
 
     #: A request of the control port, as the commands send it.
     CONTROL = "control"
@@ -79,7 +79,7 @@ class Way(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A job: ``token`` names it before it has a JID."""
+    """A planned job: when it is published, its target, its duration and size. ``token`` identifies it before it has a JID."""
 
     at: float
     token: str
@@ -99,7 +99,7 @@ class Ask:
 
 @dataclass(frozen=True)
 class Cast:
-    """Who can be a victim. Links are named ``one~other``."""
+    """The processes, minions and links that faults may hit. A link has the name ``one~other``."""
 
     processes: tuple[str, ...]
     minions: tuple[str, ...]
@@ -113,7 +113,10 @@ class Cast:
 
 @dataclass(frozen=True, slots=True)
 class Rotation:
-    """A command ``saltern rotate`` with these words, begun ``at`` (seconds from the start) or when the one before has ended."""
+    """A planned ``saltern rotate`` with these arguments.
+
+    It begins ``at`` (seconds from the start of the run), or when the rotation before has ended.
+    """
 
     at: float
     words: tuple[str, ...]
@@ -126,7 +129,7 @@ class Rotation:
 
 @dataclass(frozen=True)
 class Plan:
-    """All that a run does."""
+    """The plan of a chaos run: its seed, length in seconds, faults, jobs and rotations."""
 
     seed: int
     seconds: float
@@ -151,10 +154,10 @@ def make_plan(
     rotations: Sequence[tuple[str, ...]] = (),
     calm: float = 0.0,
 ) -> Plan:
-    """``executions`` and ``faults`` are how many a second, on average. The first ``quiet`` seconds have no fault.
+    """Return the plan that this seed gives. ``executions`` and ``faults``: average numbers in a second.
 
-    ``rotations``: words of ``saltern rotate``. Each has its turn in the first ``calm`` seconds, which have no fault and are added
-    to ``seconds``, and again and again among the faults.
+    The first ``quiet`` seconds have no fault. ``rotations``: arguments of ``saltern rotate``. Each runs once in the first
+    ``calm`` seconds, which have no fault and are added to ``seconds``, and repeatedly among the faults.
     """
     made = tuple(_faults(random.Random(f"faults {seed}"), seconds, cast, faults, quiet))
     later = tuple(replace(fault, at=fault.at + calm) for fault in made)
@@ -179,7 +182,7 @@ def _rotations(rng: random.Random, calm: float, seconds: float, each: Sequence[t
 
 
 def _dealt(rng: random.Random, cards: Sequence[tuple[str, Kind]]) -> Iterator[tuple[str, Kind]]:
-    """Each card once, in any order, and all over again."""
+    """Yield (victim, kind of fault) pairs without end: all of them in random order, then all of them again."""
     while True:
         yield from rng.sample(cards, len(cards))
 
@@ -206,7 +209,7 @@ def _faults(rng: random.Random, seconds: float, cast: Cast, rate: float, quiet: 
 
 
 def _groups(cast: Cast) -> tuple[tuple[int, Sequence[str], tuple[Kind, ...]], ...]:
-    """(weight, victims, what can happen to them)."""
+    """Return (weight, victims, kinds of faults that they may have) for each group of victims."""
     ours = [minion for minion in cast.minions if minion not in cast.stock]
     redis_links = [link for link in cast.links if link.endswith(f"{TO}redis")]
     return (

@@ -1,4 +1,4 @@
-"""Keys, passwords and certificates that are replaced during a run, and how long nobody was answered meanwhile.
+"""Runs ``saltern rotate`` during a chaos run, and measures for how long no job was answered meanwhile.
 
 A probe publishes one job after the other and waits for its return. The time without answers of a rotation is the longest time
 between two answers, from the moment that its command starts to three seconds after its end.
@@ -34,7 +34,7 @@ _LONGEST = 180.0
 
 @dataclass(frozen=True, slots=True)
 class Rotated:
-    """A rotation as it happened. Times are monotonic seconds."""
+    """A rotation that was run: its arguments, times in monotonic seconds, number of tries, and whether it ended."""
 
     words: tuple[str, ...]
     began: float
@@ -47,12 +47,12 @@ class Rotated:
 
     @property
     def name(self) -> str:
-        """The words of the command."""
+        """The arguments of ``saltern rotate`` as one text, without ``--patience``."""
         return " ".join(self.words).partition(" --patience")[0]
 
 
 class Probe:
-    """Publishes jobs until it is closed, and remembers when each was answered."""
+    """Publishes one job after the other until it is closed, and stores in ``answers`` when each returned (monotonic seconds)."""
 
     def __init__(self, options: MasterOptions, keys: LinkKeys, minions: Sequence[str]) -> None:
         self.answers: list[float] = []
@@ -61,11 +61,11 @@ class Probe:
         self._thread = threading.Thread(target=self._run, name="probe", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread that publishes jobs."""
         self._thread.start()
 
     def close(self) -> None:
-        """End."""
+        """Stop publishing jobs and wait for the thread to end."""
         self._ended.set()
         if self._thread.ident is not None:
             self._thread.join()
@@ -93,7 +93,7 @@ class Probe:
             self._ended.wait(_LOOK)
 
     def longest(self, began: float, ended: float) -> float:
-        """Seconds without an answer, at most, that touch this time."""
+        """Return the longest time in seconds between two answers that overlaps the time from ``began`` to ``ended``."""
         before = max((at for at in self.answers if at <= began), default=began)
         after = min((at for at in self.answers if at >= ended), default=time.monotonic())
         times = [before, *(at for at in self.answers if began < at < ended), after]
@@ -101,7 +101,7 @@ class Probe:
 
 
 def rotate(run: Callable[..., Answer], words: tuple[str, ...], *, calm: bool, say: Callable[[str], None]) -> Rotated:
-    """Run ``saltern rotate`` until it ends with 0: an interrupted rotation goes on where it ended."""
+    """Run ``saltern rotate`` repeatedly until its exit code is 0, and return a Rotated; ``done`` is False after the last try."""
     began, pause = time.monotonic(), threading.Event()
     for tries in range(1, _TRIES + 1):
         answer = run("saltern", "rotate", *words, seconds=_LONGEST)
@@ -113,7 +113,7 @@ def rotate(run: Callable[..., Answer], words: tuple[str, ...], *, calm: bool, sa
 
 
 def table(rotated: Sequence[Rotated], probe: Probe) -> Iterator[str]:
-    """Yield the lines of the table: each rotation, how often it was done, and the longest time without answers."""
+    """Yield the lines of a table: for each rotation the number of runs and the longest time without answers."""
     yield f"{'rotation':<24} {'done':>5} {'runs':>5} {'seconds':>8} {'without answers, nothing broken':>32} {'among faults':>13}"
     for name in dict.fromkeys(one.name for one in rotated):
         those = [one for one in rotated if one.name == name]

@@ -1,10 +1,10 @@
-"""Breaks everything at random while jobs go on, and counts.
+"""Breaks processes and links at random while jobs run, and counts lost and repeated jobs.
 
     python -m tests.chaos.run --seconds 600 --seed 1
 
-Prints the plan, what happens, what was found, and as its last line ``acknowledged N, lost 0, run twice 0``. Exit code 0 where
-nothing was lost, nothing ran twice on a minion of ours and nothing came late without a reason; else 1, and all that the processes
-said is kept.
+Prints the plan, the events of the run and the findings; the last line is ``acknowledged N, lost 0, run twice 0``. Exit code 0
+if no job was lost, none ran twice on a minion of Saltern and none was late without a reason; else 1, and the logs of all
+processes are kept.
 """
 
 from __future__ import annotations
@@ -72,18 +72,18 @@ _ANSWERS = 300.0
 
 @dataclass
 class Seen:
-    """What somebody who asks Redis sees, without any code of ours: (jid, minion) -> when it was there first."""
+    """Watches Redis for the returns of published jobs, without Saltern's code: (jid, minion) -> time at which it was first seen."""
 
     arena: Field
     returned: dict[tuple[str, str], float] = field(default_factory=dict)
     owed: dict[str, frozenset[str]] = field(default_factory=dict)
 
     def expect(self, jid: str, minions: frozenset[str]) -> None:
-        """From now on this job is looked at."""
+        """Watch for the returns of this job from now on."""
         self.owed[jid] = minions
 
     def look(self) -> None:
-        """Passes over a Redis that is away."""
+        """Read from Redis which of the watched jobs have new returns. If Redis does not answer, do nothing."""
         pending = [(jid, minions) for jid, minions in list(self.owed.items()) if self.missing(jid, minions)]
         if not pending:
             return
@@ -97,16 +97,16 @@ class Seen:
                     self.returned.setdefault((jid, minion), now)
 
     def missing(self, jid: str, minions: frozenset[str]) -> list[str]:
-        """Who has not returned."""
+        """Return those of the minions that have not returned the job."""
         return [minion for minion in minions if (jid, minion) not in self.returned]
 
     def all_missing(self, of: frozenset[str]) -> list[tuple[str, str]]:
-        """All that is waited for, of these minions."""
+        """Return (jid, minion) for each missing return of the watched jobs, limited to these minions."""
         return [(jid, minion) for jid, minions in list(self.owed.items()) for minion in self.missing(jid, minions & of)]
 
 
 class Run:
-    """One run: ``go`` to its end, then ``evidence``."""
+    """One chaos run: ``go`` carries out the plan, then ``evidence`` collects what happened."""
 
     def __init__(self, arena: Field, plan: Plan, say: Callable[[str], None]) -> None:
         self._arena = arena
@@ -137,7 +137,7 @@ class Run:
     # ------------------------------------------------------------------------------------------------------------ the time
 
     def go(self, settle: float) -> None:
-        """Everything of the plan, then at most ``settle`` seconds until nothing is waited for any more."""
+        """Carry out the plan; then wait at most ``settle`` seconds until no return is missing and no job runs."""
         futures: list[Future[None]] = []
         agenda: list[tuple[float, Callable[[], object]]] = []
         for fault in self._plan.faults:
@@ -175,7 +175,7 @@ class Run:
         return LinkKeys.load(self._arena.etc / "keys" / "cli")
 
     def times(self) -> list[str]:
-        """The lines about rotations: how long nobody was answered."""
+        """Return the lines of the report about rotations: for how long no job was answered. [] without rotations."""
         if not self.rotated:
             return []
         undisturbed = self.probe.longest(self._started + 1.0, self._started + ROTATION_REST)
@@ -225,7 +225,10 @@ class Run:
         self._say(f"settled after {time.monotonic() - started:.1f} s: {state}")
 
     def _unfinished(self, executions: Mapping[tuple[str, str], Sequence[Execution]]) -> list[str]:
-        """Jobs that may work still, also those of which nobody was told a JID; those of killed minions never end."""
+        """Return the nonces of executions that may still be running, also of jobs whose client got no JID.
+
+        Executions that began more than 30 seconds ago are left out: those of killed minions never end.
+        """
         newest = time.time() - _LONGEST
         over = {(self._asked[token].jid, minion) for token, minion in executions if token in self._asked}
         over &= self._seen.returned.keys()
@@ -259,7 +262,7 @@ class Run:
         return found
 
     def ask_control(self, ask: Ask, **more: Any) -> tuple[str | None, str]:
-        """(JID or None, why not)."""
+        """Publish a planned job by a control request. Return (JID, text), or (None, reason) if there is no JID."""
         arg = [ask.token, ask.seconds, ask.size]
         tgt = list(ask.tgt) if isinstance(ask.tgt, tuple) else ask.tgt
         fields = {"tgt": tgt, "tgt_type": ask.tgt_type, **more}
@@ -272,7 +275,7 @@ class Run:
         return job["jid"], str(job.get("error"))
 
     def ask_command(self, ask: Ask) -> tuple[str | None, str]:
-        """The same by the command."""
+        """Publish a planned job by the command ``salt --async``. Return (JID, text), or (None, output of the command)."""
         flag = {"glob": [], "list": ["-L"], "pcre": ["-E"], "grain": ["-G"]}[ask.tgt_type]
         tgt = ",".join(ask.tgt) if isinstance(ask.tgt, tuple) else ask.tgt
         words = ["salt", *flag, tgt, "chaos.run", ask.token, str(ask.seconds), str(ask.size), "--async"]
@@ -283,7 +286,7 @@ class Run:
     # ------------------------------------------------------------------------------------------------------------ the end
 
     def evidence(self) -> Evidence:
-        """What is known now."""
+        """Collect the Evidence of the run: published jobs, journals, results and states in Redis, and faults."""
         store = Store.open(self._arena.redis_address, client_name="accountant")
         lives = {jid: store.jobs.life(jid) for jid in self._seen.owed}
         return Evidence(
@@ -306,7 +309,7 @@ class Run:
                 yield (jid, minion), Result(value.get("return"), value.get("success") is True, seen)
 
     def close(self) -> None:
-        """Ends the connections of those who asked."""
+        """Stop all threads of the run and close their connections to the master."""
         self._closed.set()
         self.probe.close()
         if self._looker.ident is not None:
@@ -332,7 +335,7 @@ def _executions(arena: Field) -> Iterator[tuple[tuple[str, str], list[Execution]
 
 
 def play(agenda: Iterable[tuple[float, Callable[[], object]]]) -> None:
-    """Calls each when its time has come, seconds from now; those of one time in their order."""
+    """Call each function of ``agenda``, [(seconds from now, function)], at its time; those of one time in their order."""
     started = time.monotonic()
     pause = threading.Event()
     for at, what in sorted(agenda, key=itemgetter(0)):
@@ -342,7 +345,7 @@ def play(agenda: Iterable[tuple[float, Callable[[], object]]]) -> None:
 
 
 def muster(arena: Field, say: Callable[[str], None]) -> None:
-    """Starts everything and waits until each minion has run a job of the kind that is counted. Raises RuntimeError."""
+    """Start all roles and minions, and wait until each minion has run a ``chaos.run`` job. Raises RuntimeError if one does not."""
     started = time.monotonic()
     arena.start_redis()
     for name in (*arena.roles, *arena.stock, *arena.minions):
@@ -368,7 +371,7 @@ def muster(arena: Field, say: Callable[[str], None]) -> None:
 
 
 def chaos(arena: Field, plan: Plan, settle: float, say: Callable[[str], None]) -> tuple[Account, list[str]]:
-    """A whole run in a field where everybody is there: the account, and processes that ended by themselves."""
+    """Carry out a plan in a started Field. Return (Account, texts about processes and rotations that ended unexpectedly)."""
     run = Run(arena, plan, say)
     try:
         run.go(settle)
@@ -381,7 +384,7 @@ def chaos(arena: Field, plan: Plan, settle: float, say: Callable[[str], None]) -
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Exit code: 0 nothing was found, 1 something was."""
+    """Run ``python -m tests.chaos.run``. Return exit code 0 if nothing was found, 1 if a promise was broken."""
     parser = argparse.ArgumentParser(prog="tests.chaos.run", description=__doc__)
     parser.add_argument("--seconds", type=float, default=600)
     parser.add_argument("--seed", type=int, default=None)

@@ -1,6 +1,4 @@
-"""The accountant finds each broken promise in made-up evidence, and nothing in good evidence: a judge that never convicts proves
-nothing.
-"""
+"""Checks that the accountant finds each broken promise in made-up evidence, and nothing in evidence without a fault."""
 
 from __future__ import annotations
 
@@ -52,7 +50,7 @@ MUCH_LATER = Execution("n2", 101.7 + AFTERMATH + 1, 130.0)
 
 @dataclass(frozen=True)
 class Case:
-    """Evidence of one job on one minion, and the one word for it."""
+    """Made-up evidence of one job on one minion, and the one finding that it must cause (None: no finding)."""
 
     name: str
     word: Word | None

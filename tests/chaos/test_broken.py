@@ -1,4 +1,4 @@
-"""Promises that are broken on purpose in a real system: what is lost there, and what runs twice, is found."""
+"""Runs roles that break promises on purpose (``broken``), and checks that lost and repeated jobs are found."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ KILLED = Plan(
 
 
 class Patient(Field):
-    """Kills a minion once it has begun a job of those that count, however busy the machine is."""
+    """A Field that kills a minion only after it has begun a counted job, however slow the machine is."""
 
     def break_(self, victim: str, kind: Kind) -> None:
-        """A fault begins."""
+        """Begin a fault; before a kill wait until the minion's journal shows a begun job."""
         if kind is Kind.KILL:
             until(lambda: self.journal(victim).exists(), STARTUP, "a job has begun")
         super().break_(victim, kind)
@@ -57,7 +57,7 @@ class Patient(Field):
 
 @pytest.fixture
 def wiped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Field]:
-    """A minion whose journal does not outlive it."""
+    """A Field with one minion, which loses its journal when it is killed."""
     root = tmp_path_factory.mktemp("wiped") / "lab"
     made = Patient(root, minions=(HONEST,), workers=1, forgetful=frozenset({HONEST}))
     yield made
@@ -66,7 +66,7 @@ def wiped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Field]:
 
 @pytest.fixture
 def arena(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Field]:
-    """A worker that forgets, and a minion that runs twice."""
+    """A Field with a worker that does not store every third result, and with one of two minions that runs jobs twice."""
     made = Field(
         tmp_path_factory.mktemp("broken") / "lab",
         minions=(HONEST, DOUBLE),

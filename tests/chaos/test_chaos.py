@@ -1,4 +1,4 @@
-"""Promises 1 to 3 under everything at once. ``make chaos`` is the same for ten minutes, with more minions."""
+"""Checks promises 1 to 3 of Saltern while all kinds of faults occur. ``make chaos`` does the same for longer."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MINIONS = tuple(f"m{number:02d}" for number in range(1, 13))
 
 @pytest.fixture
 def arena(oracle: Oracle, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Field]:
-    """Three workers, two publishers, one of each other role, a dozen minions of ours and a stock one."""
+    """A Field of three workers, two publishers, one of each other role, twelve Saltern minions and one stock minion."""
     need_namespace()
     made = Field(tmp_path_factory.mktemp("chaos") / "lab", minions=MINIONS, stock=("s1",), oracle=oracle.venv)
     yield made

@@ -1,4 +1,4 @@
-"""The scheduler: the same seed breaks the same things at the same time, and every one has its turn."""
+"""Checks the planner of chaos runs: a seed always gives the same plan, and each kind of fault and victim occurs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What attacks need: key pairs of a master and of two minions, a worker without sockets over a real Redis, and a minion's parts."""
+"""Fixtures for attacks: key pairs of a master and two minions, a worker without sockets on a real Redis, parts of a minion."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class LocalMinion(PlainMinion):
     """A minion whose managed host can also be this machine."""
 
     def here(self) -> Context:
-        """Return the context of a run that manages this machine, not a directory of it."""
+        """Return the context of a state run that manages this machine, not a directory of it."""
         return self.context(host=Host("/"))
 
 

@@ -1,7 +1,8 @@
-"""Takes out one defence after the other, and checks that a named attack then succeeds: ``python -m tests.security.mutations``.
+"""Removes one defence after the other, and checks that a named attack then succeeds: ``python -m tests.security.mutations``.
 
-Each defence is one text of the source. A copy of libs/ and services/ gets another text in its place, and the attack's test runs on
-the copy: it must fail. Exit code 1 if an attack is still refused: nothing tests the defence, or a second one stands behind it.
+Each defence is one text of the source. A copy of libs/ and services/ gets another text in its place, and the attack's test
+runs on the copy: it must fail. Exit code 1 if an attack is still refused: either no test covers the defence, or a second
+defence refuses the attack, too.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _FAILED = 1
 
 @dataclass(frozen=True)
 class Mutation:
-    """One defence, and the attack that it refuses."""
+    """A defence as a text of the source, the text that replaces it, and the test of the attack that must then succeed."""
 
     defence: str
     file: str
@@ -450,7 +451,7 @@ MUTATIONS = (
 
 
 def result_of(mutation: Mutation) -> str:
-    """Run the attack on a copy without the defence. Return "succeeds", or why that is not known."""
+    """Run the attack on a copy of the source without the defence. Return "succeeds", or the reason why it does not as text."""
     with tempfile.TemporaryDirectory(prefix="saltern-mutation-") as directory:
         copy = Path(directory)
         for name in ("libs", "services"):

@@ -43,7 +43,7 @@ class Count:
             self.not_refused.add(report.nodeid)
 
     def summary(self) -> str:
-        """Return what is shown behind pytest's own summary."""
+        """Return the lines printed after pytest's summary: attacks not refused, number skipped, ``N refused of M tried``."""
         refused = len(self.tried) - len(self.not_refused)
         lines = [f"not refused: {name}" for name in sorted(self.not_refused)]
         if self.skipped:

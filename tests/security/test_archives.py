@@ -24,8 +24,9 @@ _DEEP = "/".join(["d" * 240] * 16)
 
 
 def _chain(depth: int) -> list[Member]:
-    """Directories with long names and short links to them: the path that the links spell is longer than PATH_MAX, so
-    realpath gives up, and the kernel, that reads one link after another, does not.
+    """Return archive members: nested directories with long names, a short link to each, and a link that leads outside.
+
+    The path that the links spell is longer than PATH_MAX: realpath gives up, but the kernel follows one link after another.
     """
     members: list[Member] = []
     at = ""
@@ -111,7 +112,7 @@ CASES = [
 
 
 def _outside(top: Path) -> dict[str, object]:
-    """Names, contents and link counts of everything in ``top`` but the directory of the extraction."""
+    """Return {path: (content, number of links) or mode} of all files in ``top`` outside the directory of the extraction."""
     return {
         str(path.relative_to(top)): (path.read_text(), path.stat().st_nlink) if path.is_file() else path.stat().st_mode
         for path in sorted(top.rglob("*"))
@@ -120,7 +121,7 @@ def _outside(top: Path) -> dict[str, object]:
 
 
 def _links_that_leave(top: Path) -> list[str]:
-    """Names of the links below ``top`` that the kernel follows to a file outside of it."""
+    """Return the paths of the links below ``top`` that lead to a file outside ``top`` when the kernel follows them."""
     leaving = []
     for place, directories, files, way in os.fwalk(top):
         for name in (*directories, *files):

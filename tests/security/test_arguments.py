@@ -67,7 +67,7 @@ ATTACKS: dict[str, tuple[Any, Any, Any]] = {
 
 
 def read_by_saltern_0_1(given: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
-    """The reading of minions of Saltern 0.1."""
+    """Return (positional, keyword) arguments as minions of Saltern 0.1 read the list ``arg`` of a publication."""
     positional: list[Any] = []
     keyword: dict[str, Any] = {}
     for one in given:
@@ -81,7 +81,10 @@ def read_by_saltern_0_1(given: Sequence[Any]) -> tuple[list[Any], dict[str, Any]
 
 
 def commands(load: Mapping[str, Any], read: Callable[[Sequence[Any]], Any]) -> list[dict[str, Any]]:
-    """The keyword arguments of each ``cmd.run`` that a minion calls, as Python binds them; {} where the call fails."""
+    """Return the keyword arguments with which a minion calls each ``cmd.run`` of a job; {} for a call that fails.
+
+    ``read``: function that turns the list ``arg`` into (positional, keyword) arguments.
+    """
     groups = [load["arg"]] if isinstance(load["fun"], str) else load["arg"]
     found = []
     for group in groups:
@@ -152,7 +155,7 @@ def test_arguments_are_published_in_one_form(worker: Worker, arg: Any, sent: Any
 
 
 def drawn(count: int) -> list[list[Any]]:
-    """Lists of arguments that readers could disagree about, the same in each run."""
+    """Return ``count`` random argument lists that two readers could understand differently; the same lists in each run."""
     chosen = random.Random(15)
     names, values = (
         ["cmd", "a.b", "_x", "ä", "1a", "a b", "", "a-b"],

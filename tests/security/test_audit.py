@@ -43,7 +43,7 @@ NewWorker = Callable[..., Worker]
 
 
 class Record:
-    """An audit record of two workers as Redis holds it: entries, seals and the end. Each method is an attack's step."""
+    """An audit record of two workers in memory, as Redis holds it: entries, seals and the end."""
 
     def __init__(self, records: Records = RECORDS) -> None:
         self.records = records
@@ -86,7 +86,7 @@ class Record:
         self.end = (text, self.records.code(AUDIT_END, text))
 
     def name(self, at: int = -1) -> SealName:
-        """The name of a seal, as ``saltern audit verify`` prints that of the last one."""
+        """Return the number and hash of a seal, as ``saltern audit verify`` prints those of the last seal."""
         return SealName(at + 1 if at >= 0 else self.last.number, hash_of(*self.seals[at][1:]))
 
     def faults(self, known: SealName = SealName()) -> tuple[str, ...]:  # noqa: B008 - it never changes
@@ -94,7 +94,7 @@ class Record:
 
 
 def whole(records: Records = RECORDS) -> Record:
-    """Three seals over seven entries, and two entries that are not sealed yet."""
+    """Return a valid audit record: seven entries with three seals over them, and two entries that are not sealed yet."""
     record = Record(records)
     for by in ("w1", "w2", "w1", "seal w1", "w2", "w1", "w2", "seal w2", "w1", "seal w1", "w1", "w2"):
         if by.startswith("seal"):
@@ -116,7 +116,7 @@ def insert_entry(record: Record, at: int, records: Records) -> None:
 
 
 def exchange(items: list[AuditRecord], one: int, other: int) -> None:
-    """Exchange the contents of two places of a stream, whose ids stay."""
+    """Exchange the contents of two entries or seals of a stream; the stream ids keep their places."""
     first, second = items[one], items[other]
     items[one], items[other] = second._replace(stream_id=first.stream_id), first._replace(stream_id=second.stream_id)
 
@@ -126,7 +126,7 @@ def repeat(record: Record, number: int) -> None:
 
 
 def cut(record: Record) -> None:
-    """Remove the last seal and all that it and later ones would cover."""
+    """Remove the last seal of the record, and the entries that it and later seals would cover."""
     record.seals.pop()
     del record.entries[6:]
 

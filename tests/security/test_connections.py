@@ -35,7 +35,7 @@ _BEAT = 10.5
 
 
 class Stranger:
-    """A connection without a key."""
+    """A connection of an attacker without a key, which has finished the ZMTP handshake."""
 
     def __init__(self, port: int, *, kind: bytes = b"DEALER", identity: bytes = b"") -> None:
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=5)
@@ -65,7 +65,7 @@ def _property(name: bytes, value: bytes) -> bytes:
 
 
 def message(*frames: bytes) -> bytes:
-    """A message of short frames."""
+    """Return the ZMTP bytes of one message with these short frames."""
     return b"".join(bytes([n < len(frames) - 1, len(one)]) + one for n, one in enumerate(frames))
 
 
@@ -73,7 +73,7 @@ REQUEST = message(b"", b"x")
 
 
 def shared_identity(lab: Lab) -> None:
-    """Two connections take one identity from each other, write, and break."""
+    """Open two connections with the same identity, send on both, and break them."""
     for _ in range(10):
         first, second = (Stranger(lab.port["ret_port"], identity=b"same") for _ in range(2))
         second.send(REQUEST)
@@ -83,7 +83,7 @@ def shared_identity(lab: Lab) -> None:
 
 
 def shared_identity_with_heartbeats(lab: Lab) -> None:
-    """The same, with heartbeats between the requests."""
+    """Open two connections with the same identity, send requests with heartbeats between them, and break them."""
     for _ in range(10):
         first, second = (Stranger(lab.port["ret_port"], identity=b"same") for _ in range(2))
         second.send((PING + REQUEST) * 20)
@@ -93,7 +93,7 @@ def shared_identity_with_heartbeats(lab: Lab) -> None:
 
 
 def full_queue_with_heartbeats(lab: Lab) -> None:
-    """More requests than a queue of libzmq holds, a heartbeat after each, and a reset."""
+    """Send more requests than a queue of libzmq holds, a heartbeat after each, and reset the connection."""
     for _ in range(10):
         stranger = Stranger(lab.port["ret_port"])
         stranger.send((REQUEST + PING) * 5000)
@@ -101,7 +101,7 @@ def full_queue_with_heartbeats(lab: Lab) -> None:
 
 
 def subscriptions_with_heartbeats(lab: Lab) -> None:
-    """More subscriptions than a queue of libzmq holds, a heartbeat after each, and a reset."""
+    """Send more subscriptions than a queue of libzmq holds, a heartbeat after each, and reset the connection."""
     for _ in range(10):
         stranger = Stranger(lab.port["publish_port"], kind=b"SUB")
         stranger.send((message(b"\1topic") + PING) * 5000)
@@ -109,7 +109,7 @@ def subscriptions_with_heartbeats(lab: Lab) -> None:
 
 
 def short_heartbeats(lab: Lab) -> None:
-    """Heartbeats without the fields that they must have."""
+    """Send heartbeats without the fields that they must have."""
     for port, kind in (("ret_port", b"DEALER"), ("publish_port", b"SUB")):
         stranger = Stranger(lab.port[port], kind=kind)
         stranger.send(b"\x04\x05\x04PING" * 100 + b"\x04\x01\x04" + b"\x04\x00")
@@ -117,14 +117,14 @@ def short_heartbeats(lab: Lab) -> None:
 
 
 def endless_frames(lab: Lab) -> None:
-    """One message of a hundred thousand frames, broken off before its end."""
+    """Send one message of a hundred thousand frames, and break the connection before its end."""
     stranger = Stranger(lab.port["ret_port"])
     stranger.send(b"\x01\x00" * 100_000)
     stranger.reset()
 
 
 def other_versions(lab: Lab) -> None:
-    """Greetings of earlier and later versions of the protocol, of other mechanisms, and half ones."""
+    """Send greetings of other ZMTP versions and mechanisms, and incomplete ones."""
     signature = b"\xff" + bytes(7) + b"\x01\x7f"
     for greeting in (
         b"\x01\x00",
@@ -155,7 +155,7 @@ ATTACKS: tuple[Callable[[Lab], None], ...] = (
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    """The roles that listen, without minions."""
+    """A running lab with all roles and without minions."""
     made = Lab(tmp_path_factory.mktemp("lab"), minions=())
     made.start_all(*ROLES)
     yield made
@@ -163,7 +163,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 
 
 def all_live(lab: Lab, seconds: float) -> None:
-    """Watch the roles for so many seconds; fail as soon as one of them ends."""
+    """Watch the processes of the lab for ``seconds``; fail as soon as one of them ends."""
     deadline = time.monotonic() + seconds
     while True:
         assert lab.dead() == {}, lab.logs()

@@ -1,4 +1,4 @@
-"""Attacks of operators without a right to saltutil.find_job, which a waiting `salt` asks about its own job."""
+"""Attacks of operators who have no right to saltutil.find_job, which a waiting `salt` may send about its own job."""
 
 from __future__ import annotations
 

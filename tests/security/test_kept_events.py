@@ -40,7 +40,7 @@ NewRole = Callable[[str, MasterOptions], Role]
 
 
 class Reactors:
-    """A worker that keeps events, and reactors that obey them; what a reactor reacts to is noted."""
+    """A worker that stores events in Redis, and reactors that react to them; reactions are recorded in ``obeyed``."""
 
     def __init__(self, url: str, new_role: NewRole, options: MasterOptions, key_dir: Path) -> None:
         self.raw = redis.Redis.from_url(url)
@@ -151,7 +151,7 @@ def _delivered_again(reactors: Reactors) -> None:
 
 
 def _taken_over(reactors: Reactors) -> None:
-    """The attacker says that a reader that fell silent had the event in hand."""
+    """Assign the only event in Redis to a reader that seems to have fallen silent, so that another reader takes it over."""
     ((name, _),) = reactors.raw.xrange(keys.EVENTS)
     reactors.raw.xclaim(keys.EVENTS, GROUP, "ghost", 0, [name], force=True)
     reactors.raw.zadd(keys.event_readers(GROUP), {"ghost": 0})

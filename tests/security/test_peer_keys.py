@@ -35,7 +35,7 @@ def integer(number: int) -> bytes:
 
 
 def rsa_pem(exponent: int, modulus: int) -> str:
-    """A key that cryptography itself would not make."""
+    """Return the PEM of an RSA public key with any exponent and modulus, also one that the cryptography package would refuse."""
     algorithm = der(0x30, bytes.fromhex("06092a864886f70d0101010500"))
     inner = der(0x30, integer(modulus) + integer(exponent))
     whole = base64.encodebytes(der(0x30, algorithm + der(3, b"\0" + inner))).decode()

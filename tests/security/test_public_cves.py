@@ -1,8 +1,9 @@
-"""Public faults of Salt's master, 2020 to 2025, played on a master of ours. The ids of the cases name them.
+"""Replays public vulnerabilities of Salt's master, 2020 to 2025, against Saltern's master. The test names hold the CVE ids.
 
-Faults of parts that do not exist here are rows of docs/security.md#public-faults-of-salt; ``ABSENT`` checks that there is
-no such part.
-Only what the public records say is used, not code.
+Vulnerabilities of parts that do not exist here are rows of docs/security.md#public-faults-of-salt; ``ABSENT`` checks that
+there is no such part.
+
+The tests use only the public descriptions, no published code.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ PATHS = (
 
 @pytest.fixture
 def secret(tmp_path: Path) -> Path:
-    """A file that no request may read or change, beside the trees of the master."""
+    """Path of a file beside the master's trees that no request may read or change."""
     (tmp_path / "secret").mkdir()
     (tmp_path / "secret/file").write_text(SECRET)
     for tree in ("salt", "pillar"):
@@ -74,7 +75,7 @@ def _path(text: str, secret: Path) -> str:
 
 
 def _names(top: Path) -> set[str]:
-    """The names below a directory, without those that every worker makes."""
+    """Return the relative paths of everything below a directory."""
     return {str(path.relative_to(top)) for path in top.rglob("*")}
 
 

@@ -61,7 +61,7 @@ STATES: dict[str, str] = {
 
 
 def run(tmp_path: Path, sls: str, **options: Any) -> Any:
-    """Return the value of ``state.apply`` of this SLS."""
+    """Apply this SLS text on a new minion by ``state.apply`` and return the value."""
     tree = tmp_path / "tree"
     tree.mkdir()
     (tree / "secret.sls").write_text(sls)

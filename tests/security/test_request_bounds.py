@@ -55,7 +55,7 @@ STATES = ("", "pending", "accepted", "rejected")
 
 
 def stored_bytes(worker: Worker) -> int:
-    """Bytes of all keys that the master keeps for web1."""
+    """Return the number of bytes of all public keys that the master stores for web1."""
     keys = worker.store.minion_keys
     return sum(
         len(pem)
@@ -113,7 +113,7 @@ def test_rejected_keys_of_strangers_are_limited(
 
 
 def _envelope(load: bytes) -> bytes:
-    """The bytes of an envelope whose load is given as bytes of msgpack."""
+    """Return the bytes of an unencrypted request whose load is given as msgpack bytes."""
     return b"\x83\xa3enc\xa5clear\xa7version\x03\xa4load" + load
 
 

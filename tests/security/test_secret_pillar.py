@@ -66,7 +66,7 @@ STATES: Mapping[str, str] = {
 
 
 class Bus:
-    """An event bus that keeps what it gets."""
+    """An event bus that stores the fired events in ``events`` as (tag, data)."""
 
     def __init__(self) -> None:
         self.events: list[Any] = []
@@ -77,7 +77,7 @@ class Bus:
 
 
 class OneJob:
-    """This process runs one job."""
+    """A job registry in which this process runs one job."""
 
     def running(self) -> list[dict[str, Any]]:
         return [{"jid": "20260101000000000000", "pid": os.getpid()}]

@@ -23,7 +23,10 @@ JOB = {"tgt": "*", "tgt_type": "glob", "jid": "20260101000000000000", "fun": "cm
 
 
 def nonce_that_forges(before: bytes) -> bytes:
-    """Bytes that continue ``before`` (the start of the signed reply) to a ciphertext of JOB under the key of publications."""
+    """Return a nonce that turns a signed reply into a valid ciphertext of JOB, encrypted with the publication key.
+
+    ``before``: the bytes of the signed reply in front of the nonce.
+    """
     # The first 16 bytes are the IV: the start of the reply and one chosen byte.
     crypticle = Crypticle(AES)
     start = before.ljust(16, b"\0")
@@ -32,7 +35,7 @@ def nonce_that_forges(before: bytes) -> bytes:
 
 
 def signed_header(length: int) -> bytes:
-    """The start of the reply to a pending minion, up to the nonce of ``length`` bytes (old msgpack: raw 16)."""
+    """Return the bytes of the signed reply to a pending minion in front of a nonce of ``length`` bytes (old msgpack, raw 16)."""
     return packb({"ret": True, "nonce": b""})[:-1] + b"\xda" + length.to_bytes(2, "big")
 
 
@@ -42,7 +45,7 @@ def forging_nonce() -> bytes:
 
 
 def stock_reply(master: PrivateKey, nonce: object) -> dict[str, Any]:
-    """The signed reply of a master that does not read the nonce, as a publication of it."""
+    """Return a publication made of a reply by a stock master, which signs any nonce without reading it."""
     load = packb({"ret": True, "nonce": nonce})
     return {"enc": "aes", "load": load, "sig_algo": ALGO, "sig": master.sign(load, ALGO)}
 
@@ -168,7 +171,7 @@ def test_real_publications_pass(master_key: PrivateKey) -> None:
 
 
 class _Unsigned:
-    """A key whose signatures cost nothing."""
+    """Replacement for a key whose signature is always ``signed``, to save time."""
 
     def __init__(self, key: PrivateKey) -> None:
         self.key = key
@@ -245,7 +248,7 @@ def _success(request: handshake.SignInRequest, public: PublicKey, master_key: Pr
 
 
 def _signed_messages(master_key: PrivateKey, minion_key: PrivateKey, nonce: str = "a" * 32) -> dict[str, bytes]:
-    """The signed bytes of each kind of message."""
+    """Return {kind of message: bytes that the master signs}."""
     request = parse_sign_in({**_sign_in_load(minion_key), "nonce": nonce}, version=3)
     found = {}
     for kind, reply in (

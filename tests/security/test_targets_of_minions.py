@@ -1,4 +1,4 @@
-"""Attacks by targets that a minion writes: expressions that keep workers or minions busy, and pillar read by trying."""
+"""Attacks by targets that a minion writes: expressions that keep workers or minions busy, and guesses at others' pillar."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def nested(levels: int) -> dict[str, Any]:
 
 @pytest.fixture
 def master(new_worker: Callable[..., Worker]) -> Worker:
-    """web1 may publish test.* everywhere; web2 only on db*; nobody else may."""
+    """A worker whose option ``peer`` lets web1 publish test.* everywhere, web2 only on db*, and nobody else."""
     made: Worker = new_worker(
         peer={"web1": ["test."], "web2": [{"db*": ["test."]}]}, nodegroups={"dear": "I@secret:s*"}
     )
@@ -223,7 +223,7 @@ def test_pillar_is_not_read_piece_by_piece(
 
 
 def outcome(master: Worker, minion: FakeMinion, cmd: str, **fields: Any) -> Any:
-    """What a minion learns from a request: the answer, or the minions to which the job went."""
+    """Send a request of a minion; return what the minion learns: the answer, or the targets to which a job was published."""
     before = len(master.store.publications.range_since(0))
     reply, nonce = minion.send({"cmd": cmd, "id": minion.id, **fields})
     if isinstance(reply, SealedDeferredReply):
@@ -232,7 +232,7 @@ def outcome(master: Worker, minion: FakeMinion, cmd: str, **fields: Any) -> Any:
 
 
 def shown(answer: Any) -> Any:
-    """What an answer tells, without the JID of a job that was published."""
+    """Return the answer to a minion with True or False in place of the JID, so that answers can be compared."""
     if isinstance(answer, dict) and "jid" in answer:
         return {**answer, "jid": bool(answer["jid"])}
     return answer
