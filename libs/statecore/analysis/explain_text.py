@@ -46,7 +46,7 @@ class Exclusion(TypedDict):
 
 
 class ExplainedChunk(TypedDict):
-    """Another state of the run; ``position`` is its number in the run, from 1."""
+    """Another state of the run, as ``explain`` shows it; ``position`` is its number in the run, from 1."""
 
     id: str
     function: str
@@ -75,7 +75,7 @@ class ExplainedRequisite(TypedDict):
 
 
 class OverriddenValue(TypedDict):
-    """A value of an argument that a later declaration replaced."""
+    """A value of a state's argument that a later declaration replaced, and the place that set it."""
 
     value: object
     by: str

@@ -246,7 +246,7 @@ def unified(change: FileChange) -> str:
 
 
 def _lines(data: bytes | None) -> list[str] | None:
-    """Return the lines with their line ends; None for binary data."""
+    """Return the lines of a file's content with their line ends; [] for a missing file; None for binary data."""
     if data is None:
         return []
     if b"\0" in data[:_SNIFF]:

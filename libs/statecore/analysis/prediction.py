@@ -55,7 +55,7 @@ WORDS: Mapping[PredictedOutcome, str] = {
 
 
 class Reason(NamedTuple):
-    """A requisite through which another state makes this state react."""
+    """A requisite by which one state reacts to another: the requisite's kind and the other state."""
 
     kind: str
     #: State module and ID of the other state.

@@ -142,5 +142,5 @@ def _cut(text: str) -> str:
 
 
 def _text(text: str) -> str:
-    """Escape text for XML; replace each unprintable character by a space."""
+    """Return text escaped for XML, with each unprintable character replaced by a space."""
     return escape("".join(letter if letter.isprintable() else " " for letter in text))

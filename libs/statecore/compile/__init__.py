@@ -108,7 +108,8 @@ def compile_high(
     reacts: Callable[[str], bool] = assume_mod_watch,
     excludes: Sequence[object] = (),
 ) -> Compiled:
-    """Compile literal high data, as given to ``state.high`` or made by a reaction.
+    """Compile literal high data, as given to ``state.high`` or made by a reaction. Errors are in the result's
+    ``faults``; none is raised.
 
     The high data may hold ``__extend__`` and ``__exclude__``. Short declarations are expanded. States get no automatic
     ``order``, as with Salt's ``state.high``.
@@ -127,9 +128,10 @@ def compile_high(
 
 
 def compile_chunks(chunks: Sequence[Low], *, reacts: Callable[[str], bool] = assume_mod_watch) -> Compiled:
-    """Resolve the requisites of literal low chunks and sort the chunks. Each chunk needs ``__id__`` and ``name``.
+    """Resolve the requisites of literal low chunks and sort the chunks. Return the Compiled run; its faults name no
+    file, since low chunks come from no SLS.
 
-    The faults name no file, since low chunks come from no SLS.
+    Each chunk needs ``__id__`` and ``name``.
     """
     refined = _through((requisites.resolve, sort.sort), Draft(opts={}, chunks=tuple(chunks), reacts=reacts))
     return Compiled({}, () if refined.faults else refined.chunks, refined.faults, refined.graph)

@@ -72,7 +72,9 @@ def excluded_slses(excludes: Iterable[object]) -> frozenset[str]:
 
 
 def _laid(run: object, over: list[object], own: dict[int, list[object]]) -> list[object]:
-    """Merge an extend's arguments into a state's argument list: requisites are appended, other arguments replaced."""
+    """Return a state's argument list with an extend's arguments merged into it: requisites are appended, other
+    arguments replaced.
+    """
     if not isinstance(run, list):
         return over
     laid = _owned(run, own)

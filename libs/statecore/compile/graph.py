@@ -257,7 +257,7 @@ def _requiring(graph: Graph) -> dict[tuple[int, bool], list[_Edge]]:
 
 
 def _ring(graph: Graph, requiring: Mapping[tuple[int, bool], list[_Edge]]) -> list[_Edge]:
-    """Return the first cycle that a depth-first walk finds; [] if there is none."""
+    """Return the requisites of the first cycle that a depth-first walk over the graph finds; [] if there is none."""
     done: set[tuple[int, bool]] = set()
     starts = [(position, False) for position in range(len(graph.chunks))]
     for start in [*starts, *(node for node in requiring if node[1])]:

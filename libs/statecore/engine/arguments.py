@@ -84,7 +84,9 @@ _TEXTS = (frozenset({"str"}), frozenset({"str", "None"}))
 
 
 def _text(value: object, kinds: frozenset[str]) -> object:
-    """Convert a number to text if the parameter takes only text: users write ``version: 7`` without quotes."""
+    """Return a number as text if the parameter takes only text, because users write ``version: 7`` without quotes;
+    other values unchanged.
+    """
     return str(value) if kinds in _TEXTS and isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
@@ -170,7 +172,8 @@ def nearest(key: str, known: Sequence[str]) -> str:
 
 
 def complaint(arguments: Arguments, function: str, low: Mapping[str, object] | None = None) -> str:
-    """Return the faults of a state's arguments as the comment of the failed state, one a line; "" without faults.
+    """Return the comment of a state whose arguments are missing, unknown or of a wrong type, one sentence a line; "" if
+    none is.
 
     ``low``: the chunk, if the function is one of those that refuse unknown arguments with names and values.
     """

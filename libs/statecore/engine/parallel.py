@@ -75,7 +75,7 @@ class Children:
                         return child.instruction, self._ended(self._running.pop(key.data))
 
     def all(self) -> frozenset[Node]:
-        """Return the graph nodes of all parallel states that are running."""
+        """Return the nodes (states of the run list) that run in child processes now."""
         return frozenset(self._running)
 
     def _ended(self, child: _Child) -> RunningEntry:

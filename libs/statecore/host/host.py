@@ -122,7 +122,8 @@ class Host:
         timeout: float | None = None,
         merge_stderr: bool = False,
     ) -> CommandResult:
-        """Run a command on the host and wait for its end. A text runs through ``shell``. ``timeout`` is in seconds.
+        """Run a command on the host, wait for its end, and return its exit code and output. A text runs through
+        ``shell``. ``timeout`` is in seconds.
 
         After the timeout the command and its children are ended. Raises HostError when the command cannot be started.
         """

@@ -178,7 +178,7 @@ class RootedPath(PosixPath):
         raise TypeError(f"{self} is a path of a mounted host: Host.path resolves the host's own")
 
     def glob(self, pattern: str) -> Iterator[RootedPath]:  # type: ignore[override]
-        """Return the entries of the directory whose names match the pattern."""
+        """Return the entries of the directory whose names match the glob ``pattern``."""
         return (path for path in self.iterdir() if fnmatch.fnmatchcase(path.name, pattern))
 
     def rglob(self, pattern: str) -> Iterator[RootedPath]:  # type: ignore[override]

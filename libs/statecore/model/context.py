@@ -64,7 +64,9 @@ class Context:
     master: Master | None = None
 
     def call(self, name: str, /, *args: object, **kwargs: object) -> Any:
-        """Call an execution module function. Raises NotAvailable, and every error that the function raises."""
+        """Call an execution function such as ``cmd.run`` and return its result. Raises NotAvailable, and every error
+        that the function raises.
+        """
         try:
             function = self.functions[name]
         except KeyError:

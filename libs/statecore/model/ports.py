@@ -172,8 +172,8 @@ class MinionControl(Protocol):
         ...
 
     def manage(self, area: str, request: Mapping[str, object]) -> dict[str, Any]:
-        """Change or show a service of the running minion (``area``: "schedule", "beacons"). The reply's keys depend
-        on the area.
+        """Change or show the schedule or the beacons (``area``) of the running minion. Return the minion's reply, a map
+        whose keys depend on the area.
 
         Raises CommandError when no minion runs, or when the minion refuses the request.
         """
@@ -396,7 +396,8 @@ class ManagedHost(Protocol):
         timeout: float | None = None,
         merge_stderr: bool = False,
     ) -> CommandResult:
-        """Run a command on the host and wait for its end. For a mounted host, the command runs in a chroot.
+        """Run a command on the host, wait for its end, and return its exit code and output. For a mounted host, the
+        command runs in a chroot.
 
         A text runs through ``shell`` (default /bin/sh); a list is an argv. ``timeout`` is in seconds. Raises HostError
         when the command cannot be started: no such program, no such user, or chroot without root.

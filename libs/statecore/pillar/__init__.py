@@ -50,7 +50,8 @@ def compile_pillar(
     decrypt: Decrypt | None = None,
     memory: RenderMemory | None = None,
 ) -> PillarResult:
-    """Compile the pillar of a minion from the tree in ``files`` and from external pillars.
+    """Compile the pillar of a minion from the tree in ``files`` and from external pillars. Return the PillarResult with
+    the pillar and its errors; none is raised.
 
     Options used: ext_pillar, ext_pillar_first, on_demand_ext_pillar, pillarenv_from_saltenv,
     pillar_source_merging_strategy, pillar_merge_lists, pillar_includes_override_sls, pillar_safe_render_error,

@@ -14,14 +14,15 @@ _AROUND = 4
 
 
 def excerpt(text: str, line: int) -> str:
-    """Return the lines of a text around the line number ``line``, with Salt's arrow at that line. "" if the text has no
-    such line.
+    """Return the lines of a text around the line number ``line``, that line marked with an arrow (``<====``) as in
+    Salt. "" if the text has no such line.
     """
     return excerpt_of(text.splitlines(), line)
 
 
 def excerpt_of(lines: Sequence[str], line: int) -> str:
-    """Return the lines around the line number ``line``, with Salt's arrow at that line. "" if there is no such line.
+    """Return the lines around the line number ``line`` as one text, that line marked with an arrow (``<====``) as in
+    Salt. "" if there is no such line.
 
     ``lines`` is a text that is already split into lines.
     """

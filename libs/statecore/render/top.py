@@ -50,7 +50,7 @@ class Chosen:
 
 
 def _merge(tops: Tops, default: str) -> Sections:
-    """Merge top files by the strategy ``merge``: the top file of base counts for all saltenvs.
+    """Return the top files merged by the strategy ``merge``: the top file of base counts for all saltenvs.
 
     The top file of another saltenv counts only for its own section, and only if base has no section of that name.
     """
@@ -68,7 +68,7 @@ def _merge(tops: Tops, default: str) -> Sections:
 
 
 def _same(tops: Tops, default: str) -> Sections:
-    """Merge top files by the strategy ``same``: each saltenv's top file counts for its own section only.
+    """Return the top files merged by the strategy ``same``: each saltenv's top file counts for its own section only.
 
     A saltenv without a top file uses the top file of the saltenv in the option ``default_top``.
     """
@@ -82,8 +82,8 @@ def _same(tops: Tops, default: str) -> Sections:
 
 
 def _merge_all(tops: Tops, default: str) -> Sections:
-    """Merge top files by the strategy ``merge_all``: all sections of all top files count. SLS references of the same
-    target are joined.
+    """Return the top files merged by the strategy ``merge_all``: all sections of all top files count. SLS references of
+    the same target are joined.
     """
     found: Sections = {}
     for each in tops.values():
@@ -96,7 +96,8 @@ def _merge_all(tops: Tops, default: str) -> Sections:
 
 
 def _replace(tops: Tops, default: str) -> Sections:
-    """Merge top files by the strategy ``replace``, which is for pillar: all sections of all top files count.
+    """Return the top files merged by the strategy ``replace``, which is for pillar: all sections of all top files
+    count.
 
     Of several lists for the same target the last one is used.
     """

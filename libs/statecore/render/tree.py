@@ -329,7 +329,9 @@ class SlsTree:
         return Mark(source.shown)
 
     def excerpt(self, mark: Mark | None) -> str:
-        """Return the lines of an SLS file around a position, with Salt's arrow; "" for None or an unknown file."""
+        """Return the lines of an SLS file around a position, its line marked with an arrow (``<====``) as in Salt; ""
+        for None or an unknown file.
+        """
         if mark is None:
             return ""
         if mark.file not in self._texts:

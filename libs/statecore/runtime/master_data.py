@@ -53,7 +53,8 @@ def pillar_of(
     own_id: str = "",
     memory: PillarMemory | None = None,
 ) -> PillarResult:
-    """Compile a minion's pillar from ``pillar_roots`` and the external pillars that the options of ``ctx`` name.
+    """Compile a minion's pillar from ``pillar_roots`` and the external pillars that the options of ``ctx`` name. Return
+    the PillarResult with the pillar and its errors.
 
     The pillar of ``ctx`` is ``live``. ``live`` is filled while the pillar is compiled, so pillar files and plugins see
     what is compiled so far. ``own_id`` is the id in the plugins' ``__opts__``: that of the process that runs them.

@@ -225,7 +225,9 @@ class UserBackend:
 
 
 def load_user_backend(name: str, opts: Mapping[str, object]) -> UserBackend:
-    """Load a user's fileserver backend with a context of its own. Raises NotAvailable with the reason."""
+    """Load a user's fileserver backend with a context of its own and return it. Raises NotAvailable with the reason if
+    it cannot be loaded.
+    """
     grains = opts.get("grains")
     runtime = Runtime(opts, files=LocalFiles({}), grains=grains if isinstance(grains, Mapping) else {}, pillar={})
     served = runtime.loader.module("fileserver", name, runtime.context)

@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 def words_of(expression: str) -> list[str]:
-    """Split a compound target ("G@os:Debian and not E@web.*") into its words.
+    """Return the list of words of a compound target ("G@os:Debian and not E@web.*").
 
     A parenthesis is a word of its own, unless it belongs to an expression such as ``E@(a|b)``.
     """
@@ -41,8 +41,8 @@ def compile_words(words: Sequence[str], meaning: Callable[[str], Callable[[T], b
 
 
 def _loosened(piece: str) -> list[str]:
-    """Split parentheses off a piece: ``(G@a:b`` becomes two words; ``E@web(1|2)`` stays one, because its parentheses
-    are balanced.
+    """Return the words of a piece of a compound target: parentheses are split off, so ``(G@a:b`` becomes two words.
+    ``E@web(1|2)`` stays one, because its parentheses are balanced.
     """
     core = piece.lstrip("(")
     front = len(piece) - len(core)

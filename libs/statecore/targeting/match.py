@@ -75,7 +75,7 @@ class Reading(NamedTuple):
 
 
 def python_regex(pattern: str, ignore_case: bool) -> Pattern:
-    """Compile a regular expression with the module ``re``. Raises TargetError."""
+    """Return a regular expression compiled with the module ``re``. Raises TargetError if it is invalid."""
     try:
         return re.compile(pattern, re.IGNORECASE if ignore_case else 0)
     except (re.error, RecursionError, OverflowError) as error:

@@ -256,8 +256,8 @@ class _Checker:
 
 
 def _without_echoes(findings: Sequence[Finding]) -> list[Finding]:
-    """Merge findings about one template line: a rendering failure takes the column and hint of the finding in the
-    template.
+    """Return the findings with those about the same template line merged: a rendering failure takes the column and hint
+    of the finding in the template.
     """
     failed = {(one.mark.file, one.mark.line) for one in findings if one.rule == "render" and one.mark}
     echoes: dict[tuple[str, int], Finding] = {}

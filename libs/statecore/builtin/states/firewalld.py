@@ -293,7 +293,7 @@ def _forward(text: str) -> Forward:
 
 
 def _quoted(rules: Sequence[str] | None) -> list[str] | None:
-    """Return rich rules as firewalld lists them: each value in double quotes."""
+    """Return rich rules in the form in which firewalld lists them: each value in double quotes; None for None."""
     if rules is None:
         return None
     return [" ".join(_word(word) for word in rule.split(" ")).lstrip() for rule in rules]

@@ -343,7 +343,9 @@ def _of_chunk(chunk: Low) -> dict[str, object]:
 def _combined(
     value: object, booleans: Mapping[str, object] | Sequence[str | Mapping[str, object]]
 ) -> dict[str, object]:
-    """Return a map of boolean to value from the argument ``booleans``."""
+    """Return the argument ``booleans`` (a map, or a list of names and maps) as one map of boolean to value. A name
+    alone gets ``value``.
+    """
     rows = [booleans] if isinstance(booleans, Mapping) else booleans
     found: dict[str, object] = {}
     for row in rows:

@@ -7,7 +7,9 @@ from statecore.model.values import to_float
 
 
 def loadavg(ctx: Context, name: str, maximum: object = None, minimum: object = None) -> dict[str, object]:
-    """Check that the load average ``name`` (``1-min``, ``5-min`` or ``15-min``) is within limits, limits included."""
+    """Check that the load average ``name`` (``1-min``, ``5-min`` or ``15-min``) is within limits, limits included; the
+    state fails otherwise.
+    """
     result: dict[str, object] = {"name": name, "result": False, "comment": "", "changes": {}, "data": {}}
     data = ctx.call("status.loadavg")
     if name not in data:
@@ -30,7 +32,9 @@ def loadavg(ctx: Context, name: str, maximum: object = None, minimum: object = N
 
 
 def process(ctx: Context, name: str) -> dict[str, object]:
-    """Check that a process runs whose command line contains a match of the shell pattern ``name``."""
+    """Check that a process runs whose command line contains a match of the shell pattern ``name``; the state fails
+    otherwise.
+    """
     result: dict[str, object] = {"name": name, "result": False, "comment": "", "changes": {}, "data": {}}
     found = ctx.call("status.pid", name)
     if not found:

@@ -112,7 +112,9 @@ def show_notification(ctx: Context, name: str, text: str | None = None, **kwargs
 
 
 def mod_watch(ctx: Context, name: str, sfun: str | None = None, **kwargs: object) -> dict[str, object]:
-    """Report which watched states changed. ``result``, ``comment`` and ``changes`` may be given."""
+    """Report which watched states changed, in the state's changes. ``result``, ``comment`` and ``changes``
+    replace the reported ones.
+    """
     changed = [f"{low['state']}: {low['__id__']}" for low in ctx.low.get("__changed__", ())]
     return {
         "name": name,

@@ -42,8 +42,8 @@ class Requirement:
 
 
 def requirement(text: str) -> Requirement:
-    """Parse a requirement of a Python package (``django >= 1.6``, a URL or a path). Raises ValueError with the reason
-    if pip would not accept it.
+    """Parse a requirement of a Python package (``django >= 1.6``, a URL or a path) and return it. Raises ValueError
+    with the reason if pip would not accept it.
     """
     if text.startswith((*_VCS, ".", "/")) or _URL.match(text) or (text.endswith(_ARCHIVES) and "@" not in text):
         return _located_requirement(text)

@@ -30,7 +30,7 @@ class Cron:
 
     @classmethod
     def parse(cls, text: object) -> Cron:
-        """Validate a cron expression. Raises ValueError with croniter's reason."""
+        """Return the Cron for a cron expression. Raises ValueError with croniter's reason if it is invalid."""
         try:
             fields = croniter.croniter.expand(str(text))[0]
         except (ValueError, KeyError) as error:

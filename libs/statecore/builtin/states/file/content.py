@@ -69,7 +69,7 @@ class Spec:
         return ctx.templates.render(text, str(self.template), values, saltenv=self.saltenv, source=address)
 
     def encoded(self, text: str) -> bytes:
-        """Encode a text as the bytes of the managed file.
+        """Return a text as the bytes of the managed file, in its encoding.
 
         Raises Refused for an unknown encoding or a character that it cannot encode.
         """

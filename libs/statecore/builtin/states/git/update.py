@@ -241,7 +241,7 @@ class Update:
         return [f"The following tags were removed from the local checkout: {', '.join(gone)}"]
 
     def _behind(self) -> bool:
-        """Return True if the last fetched commit of the remote's branch is outdated."""
+        """Return True if the remote's branch has a newer commit than the one fetched last."""
         upstream = self.remote_ref.upstream
         return (
             upstream is not None

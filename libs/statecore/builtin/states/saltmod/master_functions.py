@@ -18,8 +18,8 @@ _ORCHESTRATIONS = ("state.orchestrate", "state.orch", "state.sls")
 
 
 def runner(ctx: Context, name: str, **kwargs: object) -> OrchestrationReturn:
-    """Run a runner function of the master. All arguments except ``name`` are passed to the function, also those in
-    ``arg`` and ``kwarg``.
+    """Run a runner function of the master; the state fails if it fails. All arguments except ``name`` are passed to the
+    function, also those in ``arg`` and ``kwarg``.
 
     Salt: salt/states/saltmod.py, runner.
     """
@@ -29,8 +29,8 @@ def runner(ctx: Context, name: str, **kwargs: object) -> OrchestrationReturn:
 
 
 def wheel(ctx: Context, name: str, **kwargs: object) -> OrchestrationReturn:
-    """Run a wheel function of the master, such as ``key.accept``. All arguments except ``name`` are passed to the
-    function.
+    """Run a wheel function of the master, such as ``key.accept``; the state fails if it fails. All arguments except
+    ``name`` are passed to the function.
 
     Salt: salt/states/saltmod.py, wheel.
     """
@@ -40,7 +40,7 @@ def wheel(ctx: Context, name: str, **kwargs: object) -> OrchestrationReturn:
 
 
 def parallel_runners(ctx: Context, name: str, runners: object, **kwargs: object) -> OrchestrationReturn:
-    """Run several runner functions of the master at the same time.
+    """Run several runner functions of the master at the same time; the state fails if one of them fails.
 
     runners
         map of ID to a map with ``name`` (the runner function; default: the ID) and ``kwarg`` (its arguments)
@@ -76,7 +76,8 @@ def parallel_runners(ctx: Context, name: str, runners: object, **kwargs: object)
 def wait_for_event(
     ctx: Context, name: str, id_list: list[object], event_id: str = "id", timeout: float = 300, node: str = "master"
 ) -> OrchestrationReturn:
-    """Wait until events of the master whose tags match the glob ``name`` have contained every value of ``id_list``.
+    """Wait until events of the master whose tags match the glob ``name`` have contained every value of ``id_list``. The
+    state fails after ``timeout`` seconds.
 
     event_id
         key of the event data, or of its ``data``, that contains the value or a list of values

@@ -9,11 +9,11 @@ from statecore.model.errors import StatecoreError
 
 
 class DeserializationError(StatecoreError, RuntimeError):
-    """A text or bytes could not be parsed as data."""
+    """Error: a text or bytes cannot be parsed as data."""
 
 
 class SerializationError(StatecoreError, RuntimeError):
-    """Data could not be written as text or bytes."""
+    """Error: data cannot be written as text or bytes."""
 
 
 @contextmanager

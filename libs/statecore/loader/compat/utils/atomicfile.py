@@ -17,7 +17,8 @@ atomic_rename = os.replace
 
 @contextlib.contextmanager
 def atomic_open(filename: str, mode: str = "w") -> Iterator[IO[Any]]:
-    """Open a new file for writing that replaces ``filename`` when the block ends; after an exception nothing changes.
+    """Context manager that yields a new file opened for writing, which replaces ``filename`` when the block ends; after
+    an exception nothing changes.
 
     Raise TypeError if the mode is not one for writing.
     """

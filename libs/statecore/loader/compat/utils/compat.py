@@ -17,5 +17,5 @@ def cmp(x: Any, y: Any) -> int:
 
 
 def reload(mod: ModuleType) -> ModuleType:
-    """Import a module again and return it."""
+    """Import a loaded module again, as importlib.reload does, and return it."""
     return importlib.reload(mod)

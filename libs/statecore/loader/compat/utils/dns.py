@@ -35,7 +35,7 @@ def lookup(
 
 
 def query(name: str, rdtype: str, *args: object, **kwargs: object) -> list[str] | bool:
-    """Return the addresses of a name, as ``lookup``."""
+    """Return the list of addresses of a name; False if it has none. The same as ``lookup``."""
     return lookup(name, rdtype)
 
 

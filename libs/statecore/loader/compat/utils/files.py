@@ -46,7 +46,7 @@ _BOMS = (
 
 
 def fopen(*args: Any, **kwargs: Any) -> IO[Any]:
-    """Open a file as Python's ``open`` does, with UTF-8 for text and unchanged line ends by default.
+    """Open a file as Python's ``open`` does and return it, with UTF-8 for text and unchanged line ends by default.
 
     Raise TypeError for the file descriptors 0, 1 and 2.
     """

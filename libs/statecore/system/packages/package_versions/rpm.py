@@ -57,8 +57,8 @@ def _weight(text: str) -> int:
 
 
 def _compare_run(one: str, two: str) -> int:
-    """Compare two runs (all digits or all letters) of RPM versions. Numbers compare by value and are newer than
-    letters.
+    """Return -1, 0 or 1 from the comparison of two runs (all digits or all letters) of RPM versions. Numbers compare by
+    value and are newer than letters.
     """
     if one[0].isdigit() != two[0].isdigit():
         return 1 if one[0].isdigit() else -1
