@@ -106,16 +106,16 @@ def scaler() -> tuple[Object, Object]:
     [
         (3, 0, 0.0, 3),  # idle
         (10, 0, 0.0, 3),  # idle again
-        (3, 1, 0.05, 3),
-        (3, 2.4, 0.2, 3),  # four of five moments busy: as wanted
-        (3, 3, 0.3, 4),  # all busy: one more
-        (3, 6, 0.3, 8),  # as many wait as work
-        (3, 16, 0.3, 20),
-        (3, 1000, 0.3, 20),  # never more than the most
-        (8, 3.2, 0.1, 4),
-        (3, 0, 0.6, 6),  # no metric of requests: CPU alone, twice its target
-        (3, 0, 1.0, 10),
-        (6, 4.8, 0.3, 6),
+        (3, 2, 0.1, 3),
+        (3, 4.8, 0.4, 3),  # both workers of each pod busy in four of five moments: as wanted
+        (3, 6, 0.6, 4),  # all busy: one more
+        (3, 12, 0.6, 8),  # as many wait as work
+        (3, 32, 0.6, 20),
+        (3, 1000, 0.6, 20),  # never more than the most
+        (8, 6.4, 0.2, 4),
+        (3, 0, 1.2, 6),  # no metric of requests: CPU alone, twice its target
+        (3, 0, 2.0, 10),
+        (6, 9.6, 0.6, 6),
     ],
 )
 def test_what_load_asks_for(now: int, requests: float, cores: float, goal: int) -> None:
@@ -174,8 +174,8 @@ def test_each_pool_scales_by_its_own_queue_and_is_never_without(pool: str, poole
     template = deployment["spec"]["template"]
     # Idle; all busy and as many waiting again; more than there can be.
     assert arithmetic.wanted(own, template, replicas, Load(0, 0.0)) == rollout
-    assert arithmetic.wanted(own, template, 2, Load(4, 0.2)) == 5
-    assert arithmetic.wanted(own, template, 2, Load(500, 0.2)) == most
+    assert arithmetic.wanted(own, template, 2, Load(8, 0.4)) == 5
+    assert arithmetic.wanted(own, template, 2, Load(500, 0.4)) == most
 
 
 def test_all_pools_together_fit_what_the_page_says(pooled: list[Object]) -> None:
