@@ -265,7 +265,8 @@ class Field(Lab):
         kept = [line for line in shipped if line.partition(" ")[0] not in own]
         path = self.root / "redis.conf"
         path.write_text("\n".join([*kept, *(f"{name} {value}" for name, value in own.items())]) + "\n")
-        self._launch("redis", [tls_redis_program() or redis_program(), str(path)])
+        program = tls_redis_program() if self.tls else None
+        self._launch("redis", [program or redis_program(), str(path)])
 
     def break_(self, victim: str, kind: Kind) -> None:
         """Begin a fault of this kind at a process or link."""
@@ -323,6 +324,10 @@ class Field(Lab):
             found.append(f"{name} ended by itself: {code}")
             self.relaunch(name)
         return found
+
+    def redis(self) -> redis.Redis:
+        """Return a client of the lab's Redis without a proxy in between, with its password."""
+        return redis.Redis.from_url(read_url(self.redis_address), decode_responses=True)
 
     def redis_now(self) -> redis.Redis:
         """Return a client of the lab's Redis without a proxy in between; each call waits at most half a second."""

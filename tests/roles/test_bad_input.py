@@ -75,7 +75,7 @@ BAD = (
         "recursive_requisite",
         "one:\n  test.nop:\n    - require:\n      - test: two\ntwo:\n  test.nop:\n    - require:\n      - test: one\n",
         ("Recursive requisites were found", "'ID': 'one'", "'ID': 'two'"),
-        3,
+        7,
     ),
     Bad(
         "duplicate_id",

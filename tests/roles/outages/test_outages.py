@@ -38,6 +38,11 @@ class Ground(Field):
 
     mounts: bool = field(default_factory=disk.may_mount)
 
+    @property
+    def tls(self) -> bool:
+        """False: the server with TLS refuses the settings that break it."""
+        return False
+
     def _replicas(self) -> list[str]:
         return Lab._replicas(self)
 
@@ -129,13 +134,13 @@ def _is_refused(lab: Ground, row: Outage) -> None:
     said = answer.out + answer.err
     assert answer.code != 0, answer
     assert row.ping in said, answer
-    assert "redis at redis://127.0.0.1" in said, answer
+    assert "redis at redis://:***@127.0.0.1" in said, answer
     assert "Traceback" not in said, answer
 
 
 def ground_store(lab: Ground) -> Store:
     """What a worker writes events to, by a road that no outage of the table closes."""
-    return Store.open(f"redis://127.0.0.1:{lab.port['redis']}/0", timeout=STARTUP, client_name="test")
+    return Store.open(lab.redis_address, timeout=STARTUP, client_name="test")
 
 
 def _answers(lab: Ground, number: int) -> bool:
