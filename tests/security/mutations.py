@@ -307,7 +307,7 @@ MUTATIONS = (
     ),
     Mutation(
         "git gets no option from a value",
-        "libs/statecore/builtin/modules/git.py",
+        "libs/statecore/system/git_commands.py",
         '    if str(value).startswith("-") and value != "-":',
         "    if False:",
         "test_git_options.py::test_git_gets_no_option_from_a_value",

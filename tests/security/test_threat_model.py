@@ -14,7 +14,9 @@ pytestmark = pytest.mark.ordinary
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs/security.md").read_text("utf-8")
-PLAYED = (ROOT / "tests/security/test_public_cves.py").read_text("utf-8")
+PLAYED = "".join(
+    (ROOT / "tests/security" / name).read_text("utf-8") for name in ("test_public_cves.py", "test_restartcheck.py")
+)
 
 #: ``file::name``; a file without a folder is of this folder.
 NAMED = sorted(set(re.findall(r"`([\w/]+\.py)::(\w+)`", PAGE)))

@@ -270,7 +270,7 @@ def test_without_redis_it_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[
 
 
 def test_a_wrong_configuration_or_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "master").write_text("redis_urll: x\n")
+    (tmp_path / "master").write_text("redis_url: [x]\n")
     assert store_main(["check", "-c", str(tmp_path)]) == 78
     (tmp_path / "master").write_text("")
     assert store_main(["check", "-c", str(tmp_path), "--redis-url", "what"]) == 1

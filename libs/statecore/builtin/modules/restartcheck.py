@@ -30,6 +30,9 @@ _UNITS = {"Debian": ("/lib/systemd/system/", "/usr/lib/systemd/system/"), "RedHa
 
 _SCRIPTS = "/etc/init.d/"
 
+#: A name that a service can have.
+_SERVICE = re.compile(r"[A-Za-z0-9_][\w@.:+-]*")
+
 #: Programs that need the whole system to be restarted.
 _NEVER = ("screen", "systemd")
 
@@ -170,6 +173,9 @@ def _find_services(ctx: Context, owner: str, package: _Package, family: str) -> 
         if f"{place}/" in _UNITS[family] and unit.endswith(".service") and not _is_oneshot(ctx.host.path(path)):
             package.units.append(unit)
     name = package.process_name
+    if not _SERVICE.fullmatch(name):
+        # Whoever runs a process chooses its name: it could be an option of systemctl, or a path.
+        return
     if not package.init_scripts and not package.units and ctx.call("service.available", name):
         scripted = ctx.host.path(f"{_SCRIPTS}{name}").exists()
         (package.init_scripts if scripted else package.units).append(name)

@@ -216,7 +216,6 @@ def test_grants_that_make_way(server):
         ({"grant": "SELECT; DROP"}, "grant: 'SELECT; DROP' is not a list of privileges"),
         ({"database": "shop"}, "database is 'database.table'"),
         ({"database": "a b.*; DROP", "escape": False}, "database: 'a b.*; DROP' can only be written with quotes"),
-        ({"conection_host": "x"}, "mysql takes no argument conection_host"),
         ({"connection_conv": {"x": 1}}, "not supported: connection_conv"),
         ({"connection_pass": "a\nb"}, "connection_pass must not contain a line break"),
         ({"connection_default_file": "/none"}, "connection_default_file: there is no file /none"),

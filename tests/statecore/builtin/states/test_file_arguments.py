@@ -36,20 +36,6 @@ _LEFT_OUT: Mapping[str, Mapping[str, str]] = {
         "mod_beacon": "beacons by mod_beacon are not here (docs/differences.md)",
         "mod_run_check_cmd": _INSIDE,
     },
-    "salt.modules.file": dict.fromkeys(
-        (
-            "apply_template_on_contents",
-            "check_file_meta",
-            "check_managed",
-            "check_managed_changes",
-            "extract_hash",
-            "get_managed",
-            "get_source_sum",
-            "manage_file",
-            "source_list",
-        ),
-        _INSIDE,
-    ),
     "salt.modules.archive": {"rar": "a program that is not free", "unrar": "a program that is not free"},
 }
 

@@ -18,7 +18,7 @@ from statecore.host.content.managed_file import Attributes
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
 from statecore.sources import downloads, file_source
-from statecore.sources.file_source import FileVerification
+from statecore.sources.file_source import FileVerification, Signers
 
 #: Beginning of the names of temporary files; Salt's own.
 _TEMPORARY = "/tmp/__salt.tmp."
@@ -94,6 +94,9 @@ def get_source_sum(
         a digest, ``type=digest``, or a file of digests: a path of the host or a URL
     source_hash_name
         name of the file in the file of digests
+    source_hash_sig
+        signature of the file of digests: True, or the source of a detached one; ``signed_by_any``, ``signed_by_all``,
+        ``keyring``, ``gnupghome`` and ``sig_backend`` say whose, as of ``file.managed``
 
     CLI Example:
 
@@ -103,6 +106,8 @@ def get_source_sum(
         str(source_hash or ""),
         source_hash_name=source_hash_name,
         verify_ssl=verify_ssl,
+        hash_signature=source_hash_sig,
+        signers=Signers.of(signed_by_any, signed_by_all, keyring, gnupghome, sig_backend),
     )
     found = wanted.digest(ctx, source, file_name, saltenv)
     if found is None:
