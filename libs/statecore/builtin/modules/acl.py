@@ -24,7 +24,7 @@ def available(ctx: Context) -> str | None:
 
 
 def version(ctx: Context) -> str:
-    """Return the version of getfacl.
+    """Return the version of getfacl as text, "" if getfacl shows none.
 
     CLI Example:
 
@@ -54,7 +54,8 @@ def getfacl(ctx: Context, *args: str, **kwargs: Any) -> dict[str, dict[str, Any]
 
 
 def wipefacls(ctx: Context, *args: str, **kwargs: Any) -> bool:
-    """Remove all entries beyond owner, group and others. Return True.
+    """Remove all entries from the ACLs of files, except those of owner, group and others. Return True, even if
+    setfacl fails.
 
     args
         paths of the host
@@ -71,7 +72,7 @@ def wipefacls(ctx: Context, *args: str, **kwargs: Any) -> bool:
 
 
 def modfacl(ctx: Context, acl_type: str, acl_name: str = "", perms: str = "", *args: str, **kwargs: Any) -> bool:
-    """Add or change an entry. Return True.
+    """Add an entry to the ACLs of files, or change it. Return True, even if setfacl fails.
 
     perms
         permissions of the letters r, w, x and X (x for directories, and for files that are executable)
@@ -91,7 +92,8 @@ def modfacl(ctx: Context, acl_type: str, acl_name: str = "", perms: str = "", *a
 
 
 def delfacl(ctx: Context, acl_type: str, acl_name: str = "", *args: str, **kwargs: Any) -> bool:
-    """Remove an entry. Return True. The arguments are those of ``acl.modfacl``.
+    """Remove an entry from the ACLs of files. Return True, even if setfacl fails. The arguments are those of
+    ``acl.modfacl``, without ``perms``.
 
     CLI Example:
 
@@ -101,7 +103,7 @@ def delfacl(ctx: Context, acl_type: str, acl_name: str = "", *args: str, **kwarg
 
 
 def parse(text: str) -> dict[str, dict[str, Any]]:
-    """Return the output of getfacl as a map of path to its ACL."""
+    """Return the output of getfacl as a map of path to the file's ACL, in the form of ``acl.getfacl``."""
     found: dict[str, dict[str, Any]] = {}
     now: dict[str, Any] = {}
     for line in text.splitlines():

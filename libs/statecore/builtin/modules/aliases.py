@@ -27,7 +27,9 @@ _LINE = re.compile(r"([^:#]*)\s*:?\s*([^#]*?)(\s+#.*|$)")
 
 
 class AliasLine(NamedTuple):
-    """One line of the file of mail aliases. A line without an alias has only its text in ``comment``."""
+    """One line of the file of mail aliases: alias, target, comment. A line without an alias has its whole text in
+    ``comment``.
+    """
 
     alias: str
     target: str
@@ -35,12 +37,12 @@ class AliasLine(NamedTuple):
     comment: str
 
     def text(self) -> str:
-        """Return the line as the file has it, without its end."""
+        """Return the line as text for the file, without its line end."""
         return f"{self.alias}: {self.target}{self.comment}" if self.alias and self.target else self.comment
 
 
 def list_aliases(ctx: Context) -> dict[str, str]:
-    """Return a map of alias to target.
+    """Return all mail aliases of the host: a map of alias to its targets as text.
 
     CLI Example:
 
@@ -50,7 +52,7 @@ def list_aliases(ctx: Context) -> dict[str, str]:
 
 
 def get_target(ctx: Context, alias: str) -> str:
-    """Return the target of an alias, "" if there is no such alias.
+    """Return the targets of a mail alias as text, "" if there is no such alias.
 
     CLI Example:
 
@@ -60,7 +62,8 @@ def get_target(ctx: Context, alias: str) -> str:
 
 
 def has_target(ctx: Context, alias: str, target: str | Sequence[str]) -> bool:
-    """Return whether an alias has exactly this target (text, or a list of targets).
+    """Return whether a mail alias has exactly this target (text, or a list of targets). Raise InvocationError for an
+    empty target.
 
     CLI Example:
 
@@ -73,7 +76,8 @@ def has_target(ctx: Context, alias: str, target: str | Sequence[str]) -> bool:
 
 
 def set_target(ctx: Context, alias: str, target: str | Sequence[str]) -> bool:
-    """Set the target of an alias (text, or a list of targets); a missing alias is added. Return True.
+    """Set the target of a mail alias (text, or a list of targets); a missing alias is added. Return True. Raise
+    InvocationError for an empty alias or target.
 
     CLI Example:
 
@@ -98,7 +102,7 @@ def set_target(ctx: Context, alias: str, target: str | Sequence[str]) -> bool:
 
 
 def rm_alias(ctx: Context, alias: str) -> bool:
-    """Remove an alias. Return True, even if there was none.
+    """Remove a mail alias. Return True, even if there was none.
 
     CLI Example:
 
@@ -110,7 +114,7 @@ def rm_alias(ctx: Context, alias: str) -> bool:
 
 
 def parse(text: str) -> list[AliasLine]:
-    """Return the lines of a file of mail aliases."""
+    """Return the text of a file of mail aliases as a list of AliasLine (alias, target, comment), one for each line."""
     found = []
     for line in text.splitlines():
         match = _LINE.match(line)

@@ -30,7 +30,8 @@ def available(ctx: Context) -> str | None:
 
 
 def list_(ctx: Context, pattern: str | None = None) -> list[str]:
-    """Return the names of Ansible's modules; those of ``ansible.builtin`` also without this prefix.
+    """Return the sorted names of Ansible's modules. A module of ``ansible.builtin`` is listed twice: with this
+    prefix and without.
 
     pattern
         glob that the names must match
@@ -45,8 +46,8 @@ def list_(ctx: Context, pattern: str | None = None) -> list[str]:
 
 
 def help(ctx: Context, module: str | None = None, *args: str) -> dict[str, Any]:
-    """Return the documentation of a module of Ansible as a map; with ``args`` only these sections: ``doc``, ``examples``,
-    ``return``, ``metadata``.
+    """Return the documentation of a module of Ansible as a map; with ``args`` only these sections: ``doc``,
+    ``examples``, ``return``, ``metadata``. Raise CommandError if ansible-doc fails.
 
     CLI Example:
 
@@ -66,8 +67,9 @@ def help(ctx: Context, module: str | None = None, *args: str) -> dict[str, Any]:
 
 
 def call(ctx: Context, module: str, *args: object, **kwargs: object) -> dict[str, Any]:
-    """Call a module of Ansible on this host. Return its answer without ``invocation`` and ``changed``; ``{"output": text}``
-    of a module that returns text; ``Exitcode``, ``Error`` and ``Given JSON output`` if it fails.
+    """Call a module of Ansible on this host. Return the map that the module returns, without its keys ``invocation``
+    and ``changed``; ``{"output": text}`` of a module that returns text; a map with ``Exitcode``, ``Error`` and
+    ``Given JSON output`` if the module fails.
 
     CLI Example:
 
@@ -123,8 +125,9 @@ def playbooks(
     tags: str | None = None,
     playbook_kwargs: Mapping[str, object] | None = None,
 ) -> dict[str, Any]:
-    """Run a playbook on the host. Return the answer of Ansible's callback ``json`` (``plays``, ``stats``) with ``retcode``;
-    if it is no JSON, the result of the command.
+    """Run a playbook of Ansible on the host. Return the map that Ansible's callback ``json`` prints (``plays``,
+    ``stats``), with ``retcode``; if the output is no JSON, a map with pid, retcode, stdout and stderr of
+    ansible-playbook.
 
     rundir
         directory in which to run
@@ -193,8 +196,9 @@ def targets(
     yaml: bool = False,
     export: bool = False,
 ) -> Any:
-    """Return the hosts and groups of an inventory (default /etc/ansible/hosts) as ansible-inventory lists them; with
-    ``inventories``, a map of each path to its list.
+    """Return the hosts and groups of an Ansible inventory (default /etc/ansible/hosts) as the map that
+    ansible-inventory lists; with ``inventories``, a map of each path to such a map. Raise CommandError for a
+    missing inventory.
 
     yaml
         True: return YAML text
@@ -230,8 +234,8 @@ def discover_playbooks(
     hosts_filename: str | None = None,
     syntax_check: bool = False,
 ) -> dict[str, dict[str, dict[str, str]]]:
-    """Return the playbooks in a directory and its subdirectories: a map of directory to a map of relative path to
-    ``fullpath`` and, if there is an inventory beside it, ``custom_inventory``.
+    """Return the Ansible playbooks in a directory and its direct subdirectories: a map of directory to a map of
+    relative path to ``fullpath`` and, if there is an inventory beside the playbook, ``custom_inventory``.
 
     locations
         list of directories, in place of ``path``

@@ -1,7 +1,7 @@
 """Apache's httpd on the host: Salt's ``apache`` execution module.
 
-The functions ``a2ensite``, ``a2enmod`` and their kin need the programs of Debian (and of SUSE, for modules); the
-``check_*`` functions read the links that they make.
+The functions ``a2en*`` and ``a2dis*`` need the programs of Debian (and of SUSE, for modules); the ``check_*`` functions
+read the links in /etc/apache2 that these programs make.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ def version(ctx: Context) -> str:
 
 
 def fullversion(ctx: Context) -> dict[str, object]:
-    """Return what the server was built with: a map of each line of ``-V``, and ``compiled_with``, a list of definitions.
+    """Return Apache's version and build settings: a map of each line of ``apachectl -V``, with keys such as
+    ``server_version``, and ``compiled_with``, a list of definitions.
 
     CLI Example:
 
@@ -55,7 +56,7 @@ def fullversion(ctx: Context) -> dict[str, object]:
 
 
 def modules(ctx: Context) -> dict[str, list[str]]:
-    """Return the modules of the server: a map with the lists ``static`` and ``shared``.
+    """Return the names of Apache's loaded modules: a map with the lists ``static`` and ``shared``.
 
     CLI Example:
 
@@ -66,7 +67,7 @@ def modules(ctx: Context) -> dict[str, list[str]]:
 
 
 def servermods(ctx: Context) -> list[str]:
-    """Return the source files of the modules that are compiled into the server.
+    """Return the names of the source files (such as core.c) of the modules that are compiled into Apache.
 
     CLI Example:
 
@@ -76,7 +77,7 @@ def servermods(ctx: Context) -> list[str]:
 
 
 def directives(ctx: Context) -> dict[str, str]:
-    """Return a map of directive to its description and module.
+    """Return Apache's configuration directives: a map of directive to a text that describes it and names its module.
 
     CLI Example:
 
@@ -87,8 +88,8 @@ def directives(ctx: Context) -> dict[str, str]:
 
 
 def vhosts(ctx: Context) -> dict[str, dict[str, dict[str, str]]]:
-    """Return the name-based virtual hosts: a map of address to a map of name to ``vhost``, ``conf`` and ``port``; the
-    name ``default`` has no port.
+    """Return Apache's name-based virtual hosts: a map of address to a map of name to ``vhost``, ``conf`` (file and
+    line) and ``port``; the name ``default`` has no port.
 
     CLI Example:
 
@@ -109,8 +110,8 @@ def vhosts(ctx: Context) -> dict[str, dict[str, dict[str, str]]]:
 
 
 def signal(ctx: Context, signal: str | None = None) -> str | None:
-    """Start, stop, restart or check the server. Return its output, or a sentence if it is silent. Return None for an
-    unknown word.
+    """Start, stop, restart or check Apache. Return the program's output, or a sentence that it succeeded if it
+    prints nothing. Return None for an unknown ``signal``.
 
     signal
         start, stop, restart, graceful, graceful-stop, configtest, status or fullstatus
@@ -132,7 +133,8 @@ def signal(ctx: Context, signal: str | None = None) -> str | None:
 
 
 def useradd(ctx: Context, pwfile: str, user: str, password: str, opts: str = "") -> object:
-    """Add a user to a file of passwords, as ``webutil.useradd`` does, and return its answer.
+    """Add a user to an htpasswd file by ``webutil.useradd``, and return that function's map with retcode, stdout and
+    stderr.
 
     CLI Example:
 
@@ -142,7 +144,8 @@ def useradd(ctx: Context, pwfile: str, user: str, password: str, opts: str = "")
 
 
 def userdel(ctx: Context, pwfile: str, user: str) -> object:
-    """Remove a user from a file of passwords, as ``webutil.userdel`` does, and return its answer.
+    """Remove a user from an htpasswd file by ``webutil.userdel``, and return that function's result: the lines of
+    htpasswd's output, or a sentence if there is no such file.
 
     CLI Example:
 
@@ -152,8 +155,8 @@ def userdel(ctx: Context, pwfile: str, user: str) -> object:
 
 
 def server_status(ctx: Context, profile: str = "default") -> dict[str, object] | str:
-    """Return what mod_status reports: a map of each line, and ``Scoreboard`` as a map of letter to number. Return "error"
-    if the server does not answer.
+    """Return the figures of Apache's mod_status: a map of each line, and ``Scoreboard`` as a map of letter to
+    number. Return "error" if the server does not answer.
 
     profile
         name in the option ``apache.server-status``: a map with ``url``, ``user``, ``pass`` and ``timeout``
@@ -189,7 +192,7 @@ def server_status(ctx: Context, profile: str = "default") -> dict[str, object] |
 
 
 def config(ctx: Context, name: str, config: Sequence[Mapping[str, object]], edit: bool = True) -> str:
-    """Write a configuration file from data, and return its text.
+    """Write a configuration file of Apache from data, and return its text.
 
     config
         list of maps of directive to value. A map with the key ``this`` is a section: ``this`` is its argument, the other
@@ -213,7 +216,8 @@ def config(ctx: Context, name: str, config: Sequence[Mapping[str, object]], edit
 
 
 def check_site_enabled(ctx: Context, site: str) -> bool:
-    """Return whether a site is enabled; ``default`` is also enabled as ``000-default``.
+    """Return whether a site of Apache is enabled (linked in ``sites-enabled``); ``default`` is also enabled as
+    ``000-default``.
 
     CLI Example:
 
@@ -224,7 +228,8 @@ def check_site_enabled(ctx: Context, site: str) -> bool:
 
 
 def a2ensite(ctx: Context, site: str) -> dict[str, object]:
-    """Enable a site. Return ``Name``, ``Site`` and ``Status``: a sentence, or the exit code of a failure.
+    """Enable a site of Apache. Return a map with ``Name``, ``Site`` and ``Status``: a sentence, or the exit code of
+    a failure. Raise CommandError if the host has no a2ensite.
 
     CLI Example:
 
@@ -234,7 +239,7 @@ def a2ensite(ctx: Context, site: str) -> dict[str, object]:
 
 
 def a2dissite(ctx: Context, site: str) -> dict[str, object]:
-    """Disable a site. The result is that of ``apache.a2ensite``.
+    """Disable a site of Apache. Return a map with ``Name``, ``Site`` and ``Status``, as ``apache.a2ensite`` does.
 
     CLI Example:
 
@@ -244,7 +249,8 @@ def a2dissite(ctx: Context, site: str) -> dict[str, object]:
 
 
 def check_mod_enabled(ctx: Context, mod: str) -> bool:
-    """Return whether a module is enabled. ``mod`` may end in ``.load`` or ``.conf``.
+    """Return whether a module of Apache is enabled (linked in ``mods-enabled``). ``mod`` may end in ``.load`` or
+    ``.conf``.
 
     CLI Example:
 
@@ -254,7 +260,7 @@ def check_mod_enabled(ctx: Context, mod: str) -> bool:
 
 
 def a2enmod(ctx: Context, mod: str) -> dict[str, object]:
-    """Enable a module. The result is that of ``apache.a2ensite``, with ``Mod``.
+    """Enable a module of Apache. Return a map with ``Name``, ``Mod`` and ``Status``, as ``apache.a2ensite`` does.
 
     CLI Example:
 
@@ -264,7 +270,7 @@ def a2enmod(ctx: Context, mod: str) -> dict[str, object]:
 
 
 def a2dismod(ctx: Context, mod: str) -> dict[str, object]:
-    """Disable a module. The result is that of ``apache.a2enmod``.
+    """Disable a module of Apache. Return a map with ``Name``, ``Mod`` and ``Status``, as ``apache.a2ensite`` does.
 
     CLI Example:
 
@@ -274,7 +280,7 @@ def a2dismod(ctx: Context, mod: str) -> dict[str, object]:
 
 
 def check_conf_enabled(ctx: Context, conf: str) -> bool:
-    """Return whether a configuration file of ``conf-available`` is enabled.
+    """Return whether a configuration file of Apache's ``conf-available`` is enabled (linked in ``conf-enabled``).
 
     CLI Example:
 
@@ -284,7 +290,8 @@ def check_conf_enabled(ctx: Context, conf: str) -> bool:
 
 
 def a2enconf(ctx: Context, conf: str) -> dict[str, object]:
-    """Enable a configuration file. The result is that of ``apache.a2ensite``, with ``Conf``.
+    """Enable a configuration file of Apache. Return a map with ``Name``, ``Conf`` and ``Status``, as
+    ``apache.a2ensite`` does.
 
     CLI Example:
 
@@ -294,7 +301,8 @@ def a2enconf(ctx: Context, conf: str) -> dict[str, object]:
 
 
 def a2disconf(ctx: Context, conf: str) -> dict[str, object]:
-    """Disable a configuration file. The result is that of ``apache.a2enconf``.
+    """Disable a configuration file of Apache. Return a map with ``Name``, ``Conf`` and ``Status``, as
+    ``apache.a2ensite`` does.
 
     CLI Example:
 
@@ -344,7 +352,10 @@ def _number(text: str) -> object:
 
 
 def _rendered(value: object, slot: str) -> str:
-    """Return a directive, a repeated directive, or a section as Apache's text, laid out as by Salt."""
+    """Return the text of the directive or section ``slot`` for Apache's configuration file, laid out as by Salt.
+    ``value`` is its argument, a list to repeat the directive, or a map of a section. Raise CommandError for a
+    section without ``this``.
+    """
     if isinstance(value, list):
         head = next((str(each["this"]) for each in value if isinstance(each, Mapping) and "this" in each), None)
         if head is None:

@@ -53,7 +53,7 @@ def atq(ctx: Context, tag: object = None) -> dict[str, Any]:
 
 
 def atrm(ctx: Context, *args: object) -> dict[str, Any]:
-    """Remove jobs. Return a map of ``jobs`` to ``removed`` (numbers as text) and ``tag``.
+    """Remove waiting jobs of at. Return ``{"jobs": {"removed": numbers as texts, "tag": the given tag or None}}``.
 
     args
         numbers of jobs; or "all", which a tag may follow
@@ -76,7 +76,8 @@ def atrm(ctx: Context, *args: object) -> dict[str, Any]:
 
 
 def at(ctx: Context, *args: str, **kwargs: Any) -> dict[str, Any]:
-    """Add a job. Return it as ``at.atq`` does; ``error`` if at does not understand the time.
+    """Add a job of at. Return the new job as ``at.atq`` does: ``{"jobs": [job]}``. On failure ``jobs`` is [] and
+    ``error`` the reason.
 
     args
         the time as at has it, then the words of the command
@@ -103,7 +104,7 @@ def at(ctx: Context, *args: str, **kwargs: Any) -> dict[str, Any]:
 
 
 def atc(ctx: Context, jobid: object) -> str | dict[str, str]:
-    """Return the shell script of a job; a map with ``error`` if there is no such job.
+    """Return the shell script of a waiting job of at as text; a map with ``error`` if there is no such job.
 
     CLI Example:
 
@@ -114,7 +115,8 @@ def atc(ctx: Context, jobid: object) -> str | dict[str, str]:
 
 
 def jobcheck(ctx: Context, **kwargs: Any) -> dict[str, Any]:
-    """Return the waiting jobs that fit all conditions, as ``at.atq`` does; ``note`` if there are jobs but none fits.
+    """Return the waiting jobs of at that fit all conditions, in the form of ``at.atq``; the key ``note`` is added if
+    there are jobs but none fits.
 
     runas, tag, hour, minute, day, month, year
         the conditions
@@ -132,7 +134,8 @@ def jobcheck(ctx: Context, **kwargs: Any) -> dict[str, Any]:
 
 
 def parse(text: str) -> list[dict[str, Any]]:
-    """Return the lines of atq as maps of job, date (2026-11-23), time (10:00:00), queue and user.
+    """Return the lines of atq's output as a list of maps: job (number), date (2026-11-23), time (10:00:00), queue,
+    user.
 
     at before 3.1.10 shows date and time as numbers, later ones the date as ``Mon Nov 23 10:00:00 2026``.
     """

@@ -116,7 +116,7 @@ def save(ctx: Context, **kwargs: object) -> dict[str, object]:
 
 
 def enable(ctx: Context, **kwargs: object) -> dict[str, object]:
-    """Let the minion run its beacons again. Return a map with ``result`` and ``comment``.
+    """Let the minion run its beacons again. Return a map with ``result`` (bool) and ``comment``.
 
     CLI Example:
 

@@ -166,7 +166,8 @@ def shells(ctx: Context) -> list[str]:
 
 
 def tty(ctx: Context, device: str, echo: object = "") -> dict[str, str]:
-    """Write a text to a terminal of the host. Return a map with ``Success`` or ``Error`` and a sentence.
+    """Write a text to a terminal of the host. Return a map with one key, ``Success`` or ``Error``, whose value is a
+    sentence.
 
     device
         a terminal such as tty1 or pts3
@@ -512,7 +513,7 @@ def _script_content(
 
 
 def _shown(cmd: object, options: Mapping[str, object]) -> str:
-    """Return a command for an error, "REDACTED" (Salt's word) with ``output_loglevel: quiet``."""
+    """Return the command as text for an error message; "REDACTED" (Salt's word) with ``output_loglevel: quiet``."""
     if is_quiet(options):
         return "REDACTED"
     return shlex.join(map(str, cmd)) if isinstance(cmd, list | tuple) else str(cmd)

@@ -41,8 +41,8 @@ def available(ctx: Context) -> str | None:
 
 
 def show_ring(ctx: Context, devname: str) -> dict[str, int] | str:
-    """Return the sizes of a card's rings, and their maximums: rx, rx_max, rx_mini, rx_jumbo, tx, tx_max ...; "Not
-    supported" if it has none.
+    """Return the sizes and maximal sizes of a network card's ring buffers: a map of rx, rx_max, rx_mini, rx_jumbo,
+    tx, tx_max ... to numbers; "Not supported" if the card has none.
 
     CLI Example:
 
@@ -53,8 +53,8 @@ def show_ring(ctx: Context, devname: str) -> dict[str, int] | str:
 
 
 def set_ring(ctx: Context, devname: str, **kwargs: object) -> dict[str, int] | str:
-    """Set the sizes of a card's rings. Return all, as ``ethtool.show_ring`` does; "Not supported" or "Invalid
-    arguments" if this fails.
+    """Set the sizes of a network card's ring buffers. Return all sizes, as ``ethtool.show_ring`` does; the text "Not
+    supported" or "Invalid arguments" if this fails.
 
     rx, rx_mini, rx_jumbo, tx
         numbers
@@ -74,8 +74,8 @@ def set_ring(ctx: Context, devname: str, **kwargs: object) -> dict[str, int] | s
 
 
 def show_coalesce(ctx: Context, devname: str) -> dict[str, int] | str:
-    """Return how a card joins interrupts: rx_usecs, rx_frames, adaptive_rx (0 or 1) ...; "Not supported" if it does
-    not.
+    """Return how a network card joins interrupts: a map of rx_usecs, rx_frames, adaptive_rx (0 or 1) ... to numbers;
+    "Not supported" if the card cannot join them.
 
     CLI Example:
 
@@ -86,8 +86,8 @@ def show_coalesce(ctx: Context, devname: str) -> dict[str, int] | str:
 
 
 def set_coalesce(ctx: Context, devname: str, **kwargs: object) -> dict[str, int] | str:
-    """Set how a card joins interrupts. Return all, as ``ethtool.show_coalesce`` does; "Not supported" or "Invalid
-    arguments" if this fails.
+    """Set how a network card joins interrupts. Return all settings, as ``ethtool.show_coalesce`` does; the text "Not
+    supported" or "Invalid arguments" if this fails.
 
     adaptive_rx, adaptive_tx
         0 or 1
@@ -109,7 +109,8 @@ def set_coalesce(ctx: Context, devname: str, **kwargs: object) -> dict[str, int]
 
 
 def show_driver(ctx: Context, devname: str) -> dict[str, str] | str:
-    """Return a card's driver and bus_info; "Not implemented" if it tells none.
+    """Return a map with ``driver`` and ``bus_info`` of a network card; "Not implemented" if ethtool cannot read
+    them.
 
     CLI Example:
 
@@ -123,8 +124,9 @@ def show_driver(ctx: Context, devname: str) -> dict[str, str] | str:
 
 
 def show_offload(ctx: Context, devname: str) -> dict[str, str]:
-    """Return what a card does instead of the kernel: scatter_gather, tcp_segmentation_offload,
-    udp_fragmentation_offload and generic_segmentation_offload, each on, off or "not supported".
+    """Return which work a network card does instead of the kernel: a map of scatter_gather,
+    tcp_segmentation_offload, udp_fragmentation_offload and generic_segmentation_offload to "on", "off" or "not
+    supported".
 
     CLI Example:
 
@@ -139,8 +141,8 @@ def show_offload(ctx: Context, devname: str) -> dict[str, str]:
 
 
 def set_offload(ctx: Context, devname: str, **kwargs: object) -> dict[str, str] | str:
-    """Set what a card does instead of the kernel. Return all, as ``ethtool.show_offload`` does; "Not supported" if this
-    fails.
+    """Set whether a network card does TCP segmentation instead of the kernel. Return all such settings, as
+    ``ethtool.show_offload`` does; "Not supported" if this fails.
 
     tcp_segmentation_offload
         on or off
@@ -168,7 +170,8 @@ def show_pause(ctx: Context, devname: str) -> dict[str, bool]:
 
 
 def set_pause(ctx: Context, devname: str, **kwargs: object) -> bool | list[str]:
-    """Set the pause parameters of a card. Return True, or the lines of ethtool.
+    """Set the pause parameters of a network card. Return True, or the lines that ethtool prints. Raise CommandError
+    if ethtool refuses.
 
     autoneg, rx, tx
         on or off
@@ -191,7 +194,8 @@ def show_features(ctx: Context, devname: str) -> dict[str, dict[str, bool]]:
 
 
 def set_feature(ctx: Context, devname: str, **kwargs: object) -> bool | str:
-    """Set features of a card. Return True, or the output of ethtool.
+    """Set features of a network card. Return True, or the text that ethtool prints. Raise CommandError if ethtool
+    refuses.
 
     rx, tx, sg, tso, ufo, gso, gro, lro, rxvlan, txvlan, ntuple, rxhash
         on or off
@@ -204,7 +208,9 @@ def set_feature(ctx: Context, devname: str, **kwargs: object) -> bool | str:
 
 
 def parse_ring(text: str) -> dict[str, int]:
-    """Return the output of ``ethtool -g`` as a map of ring to its size, and with ``_max`` to its greatest size."""
+    """Return the output of ``ethtool -g`` as a map of ring (rx, tx ...) to its size, and of ring with ``_max`` to
+    its greatest size.
+    """
     found: dict[str, int] = {}
     end = ""
     for line in text.splitlines():
@@ -217,7 +223,7 @@ def parse_ring(text: str) -> dict[str, int]:
 
 
 def parse_coalesce(text: str) -> dict[str, int]:
-    """Return the output of ``ethtool -c`` as a map of setting to a number; on is 1, off is 0."""
+    """Return the output of ``ethtool -c`` as a map of setting (such as rx_usecs) to a number; on is 1, off is 0."""
     found: dict[str, int] = {}
     names = {word: key for key, word in _COALESCE.items()}
     for direction, state in re.findall(r"(RX|TX): (on|off|n/a)", text):
@@ -228,7 +234,7 @@ def parse_coalesce(text: str) -> dict[str, int]:
 
 
 def parse_features(text: str) -> dict[str, dict[str, bool]]:
-    """Return the output of ``ethtool -k`` as a map of feature to whether it is on, and fixed."""
+    """Return the output of ``ethtool -k`` as a map of feature to ``{"on": bool, "fixed": bool}``."""
     found = {}
     for line in text.splitlines()[1:]:
         key, sign, value = line.partition(":")
@@ -243,7 +249,9 @@ def _coalesce_words(key: str, value: object) -> tuple[str, str]:
 
 
 def _given(known: Sequence[str], given: Mapping[str, object]) -> list[str]:
-    """Return the words of ethtool for the given settings. Raise CommandError if it knows none of them."""
+    """Return the arguments of the program ethtool for those of the settings ``given`` that are in ``known``. Raise
+    CommandError if there are none.
+    """
     named = {key.lower(): value for key, value in given.items() if key.lower() in known}
     if not named:
         raise CommandError(f"None of the valid parameters were provided: {list(known)}")

@@ -24,7 +24,7 @@ def available(ctx: Context) -> str | None:
 
 
 def version(ctx: Context) -> str:
-    """Return the version of firewalld.
+    """Return the version of firewalld as text.
 
     CLI Example:
 
@@ -34,7 +34,7 @@ def version(ctx: Context) -> str:
 
 
 def reload_rules(ctx: Context) -> str:
-    """Make the stored configuration active.
+    """Make the stored configuration of firewalld the active one. Return firewall-cmd's output, "success".
 
     CLI Example:
 
@@ -44,7 +44,8 @@ def reload_rules(ctx: Context) -> str:
 
 
 def make_permanent(ctx: Context) -> str:
-    """Store the active configuration.
+    """Store the active configuration of firewalld, so that it is used after a restart. Return firewall-cmd's output,
+    "success".
 
     CLI Example:
 
@@ -57,7 +58,7 @@ def make_permanent(ctx: Context) -> str:
 
 
 def default_zone(ctx: Context) -> str:
-    """Return the zone of interfaces and connections that no zone names.
+    """Return the name of firewalld's default zone: the zone of interfaces and connections that no other zone names.
 
     CLI Example:
 
@@ -67,7 +68,8 @@ def default_zone(ctx: Context) -> str:
 
 
 def set_default_zone(ctx: Context, zone: str) -> str:
-    """Set the zone of interfaces and connections that no zone names.
+    """Set firewalld's default zone: the zone of interfaces and connections that no other zone names. Return
+    firewall-cmd's output, "success".
 
     CLI Example:
 
@@ -77,7 +79,8 @@ def set_default_zone(ctx: Context, zone: str) -> str:
 
 
 def list_zones(ctx: Context, permanent: bool = True) -> dict[str, dict[str, list[str]]]:
-    """Return all zones: a map of zone to a map of setting to a list of values.
+    """Return all zones of firewalld: a map of zone to a map of setting (services, ports, interfaces ...) to a list
+    of values.
 
     CLI Example:
 
@@ -87,7 +90,7 @@ def list_zones(ctx: Context, permanent: bool = True) -> dict[str, dict[str, list
 
 
 def get_zones(ctx: Context, permanent: bool = True) -> list[str]:
-    """Return the names of the zones.
+    """Return the names of all zones of firewalld.
 
     CLI Example:
 
@@ -97,7 +100,8 @@ def get_zones(ctx: Context, permanent: bool = True) -> list[str]:
 
 
 def list_all(ctx: Context, zone: str | None = None, permanent: bool = True) -> dict[str, dict[str, list[str]]]:
-    """Return the settings of a zone as ``firewalld.list_zones`` does. Without ``zone``, the default zone is meant.
+    """Return the settings of one zone of firewalld in the form of ``firewalld.list_zones``: {zone: {setting:
+    values}}. Without ``zone``, the default zone is meant.
 
     CLI Example:
 
@@ -107,10 +111,11 @@ def list_all(ctx: Context, zone: str | None = None, permanent: bool = True) -> d
 
 
 def new_zone(ctx: Context, zone: str, restart: bool = True) -> str:
-    """Make a zone.
+    """Add a zone to the stored configuration of firewalld. Return firewall-cmd's output, "success"; raise
+    CommandError with its message, such as that the zone exists.
 
     restart
-        False: do not make it active
+        False: do not reload firewalld, so that the zone is not active yet
 
     CLI Example:
 
@@ -120,7 +125,8 @@ def new_zone(ctx: Context, zone: str, restart: bool = True) -> str:
 
 
 def delete_zone(ctx: Context, zone: str, restart: bool = True) -> str:
-    """Delete a zone. ``restart`` as in ``firewalld.new_zone``.
+    """Delete a zone from the stored configuration of firewalld. Return firewall-cmd's output, "success"; raise
+    CommandError with its message. ``restart`` as in ``firewalld.new_zone``.
 
     CLI Example:
 
@@ -143,7 +149,8 @@ def get_services(ctx: Context, permanent: bool = True) -> list[str]:
 
 
 def new_service(ctx: Context, name: str, restart: bool = True) -> str:
-    """Make a service. ``restart`` as in ``firewalld.new_zone``.
+    """Add a service to the stored configuration of firewalld. Return firewall-cmd's output, "success"; raise
+    CommandError with its message, such as that the service exists. ``restart`` as in ``firewalld.new_zone``.
 
     CLI Example:
 
@@ -153,7 +160,8 @@ def new_service(ctx: Context, name: str, restart: bool = True) -> str:
 
 
 def delete_service(ctx: Context, name: str, restart: bool = True) -> str:
-    """Delete a service. ``restart`` as in ``firewalld.new_zone``.
+    """Delete a service from the stored configuration of firewalld. Return firewall-cmd's output, "success"; raise
+    CommandError with its message. ``restart`` as in ``firewalld.new_zone``.
 
     CLI Example:
 
@@ -163,7 +171,7 @@ def delete_service(ctx: Context, name: str, restart: bool = True) -> str:
 
 
 def list_services(ctx: Context, zone: str | None = None, permanent: bool = True) -> list[str]:
-    """Return the services that a zone lets in; without ``zone`` those of the default zone.
+    """Return the names of the services that a zone of firewalld lets in; without ``zone`` those of the default zone.
 
     CLI Example:
 
@@ -173,7 +181,8 @@ def list_services(ctx: Context, zone: str | None = None, permanent: bool = True)
 
 
 def add_service(ctx: Context, service: str, zone: str | None = None, permanent: bool = True) -> str:
-    """Let a service into a zone.
+    """Let a service into a zone of firewalld (without ``zone``: the default zone). Return firewall-cmd's output,
+    "success".
 
     CLI Example:
 
@@ -183,7 +192,8 @@ def add_service(ctx: Context, service: str, zone: str | None = None, permanent: 
 
 
 def remove_service(ctx: Context, service: str, zone: str | None = None, permanent: bool = True) -> str:
-    """Do not let a service into a zone any more.
+    """Let a service into a zone of firewalld no more (without ``zone``: the default zone). Return firewall-cmd's
+    output, "success".
 
     CLI Example:
 
@@ -193,7 +203,8 @@ def remove_service(ctx: Context, service: str, zone: str | None = None, permanen
 
 
 def add_service_port(ctx: Context, service: str, port: str) -> str:
-    """Add a port, such as 80/tcp, to a service.
+    """Add a port, such as 80/tcp, to a service of firewalld. Return firewall-cmd's output, "success". Raise
+    CommandError for an unknown service.
 
     CLI Example:
 
@@ -204,7 +215,8 @@ def add_service_port(ctx: Context, service: str, port: str) -> str:
 
 
 def remove_service_port(ctx: Context, service: str, port: str) -> str:
-    """Remove a port from a service.
+    """Remove a port, such as 80/tcp, from a service of firewalld. Return firewall-cmd's output, "success". Raise
+    CommandError for an unknown service.
 
     CLI Example:
 
@@ -215,7 +227,7 @@ def remove_service_port(ctx: Context, service: str, port: str) -> str:
 
 
 def get_service_ports(ctx: Context, service: str) -> list[str]:
-    """Return the ports of a service.
+    """Return the ports of a service of firewalld, such as ["80/tcp"].
 
     CLI Example:
 
@@ -225,7 +237,7 @@ def get_service_ports(ctx: Context, service: str) -> list[str]:
 
 
 def add_service_protocol(ctx: Context, service: str, protocol: str) -> str:
-    """Add a protocol, such as esp, to a service.
+    """Add a protocol, such as esp, to a service of firewalld. Return firewall-cmd's output, "success".
 
     CLI Example:
 
@@ -235,7 +247,7 @@ def add_service_protocol(ctx: Context, service: str, protocol: str) -> str:
 
 
 def remove_service_protocol(ctx: Context, service: str, protocol: str) -> str:
-    """Remove a protocol from a service.
+    """Remove a protocol, such as esp, from a service of firewalld. Return firewall-cmd's output, "success".
 
     CLI Example:
 
@@ -245,7 +257,7 @@ def remove_service_protocol(ctx: Context, service: str, protocol: str) -> str:
 
 
 def get_service_protocols(ctx: Context, service: str) -> list[str]:
-    """Return the protocols of a service.
+    """Return the protocols of a service of firewalld, such as ["esp"].
 
     CLI Example:
 
@@ -258,7 +270,7 @@ def get_service_protocols(ctx: Context, service: str) -> list[str]:
 
 
 def get_masquerade(ctx: Context, zone: str | None = None, permanent: bool = True) -> bool:
-    """Return whether a zone masquerades.
+    """Return whether a zone of firewalld masquerades; without ``zone`` the default zone.
 
     CLI Example:
 
@@ -268,7 +280,8 @@ def get_masquerade(ctx: Context, zone: str | None = None, permanent: bool = True
 
 
 def add_masquerade(ctx: Context, zone: str | None = None, permanent: bool = True) -> str:
-    """Let a zone masquerade.
+    """Let a zone of firewalld masquerade (without ``zone``: the default zone). Return firewall-cmd's output,
+    "success".
 
     CLI Example:
 
@@ -278,7 +291,8 @@ def add_masquerade(ctx: Context, zone: str | None = None, permanent: bool = True
 
 
 def remove_masquerade(ctx: Context, zone: str | None = None, permanent: bool = True) -> str:
-    """Let a zone masquerade no more.
+    """Let a zone of firewalld masquerade no more (without ``zone``: the default zone). Return firewall-cmd's output,
+    "success".
 
     CLI Example:
 
@@ -288,7 +302,7 @@ def remove_masquerade(ctx: Context, zone: str | None = None, permanent: bool = T
 
 
 def list_ports(ctx: Context, zone: str, permanent: bool = True) -> list[str]:
-    """Return the ports that a zone lets in.
+    """Return the ports that a zone of firewalld lets in, such as ["443/tcp"].
 
     CLI Example:
 
@@ -298,7 +312,7 @@ def list_ports(ctx: Context, zone: str, permanent: bool = True) -> list[str]:
 
 
 def add_port(ctx: Context, zone: str, port: str, permanent: bool = True, force_masquerade: bool = False) -> str:
-    """Let a port, such as 443/tcp, into a zone.
+    """Let a port, such as 443/tcp, into a zone of firewalld. Return firewall-cmd's output, "success".
 
     force_masquerade
         True: also let the zone masquerade
@@ -313,7 +327,7 @@ def add_port(ctx: Context, zone: str, port: str, permanent: bool = True, force_m
 
 
 def remove_port(ctx: Context, zone: str, port: str, permanent: bool = True) -> str:
-    """Do not let a port into a zone any more.
+    """Let a port, such as 443/tcp, into a zone of firewalld no more. Return firewall-cmd's output, "success".
 
     CLI Example:
 
@@ -323,8 +337,8 @@ def remove_port(ctx: Context, zone: str, port: str, permanent: bool = True) -> s
 
 
 def list_port_fwd(ctx: Context, zone: str, permanent: bool = True) -> list[dict[str, str]]:
-    """Return the forwarded ports of a zone: a list of maps with "Source port", "Protocol", "Destination port" and
-    "Destination address".
+    """Return the forwarded ports of a zone of firewalld: a list of maps with "Source port", "Protocol", "Destination
+    port" and "Destination address".
 
     CLI Example:
 
@@ -343,7 +357,8 @@ def add_port_fwd(
     permanent: bool = True,
     force_masquerade: bool = False,
 ) -> str:
-    """Forward a port of a zone to another port, or with ``dstaddr`` to another host.
+    """Forward the port ``src`` of a zone of firewalld to the port ``dest``, or with ``dstaddr`` to that port of
+    another host. Return firewall-cmd's output, "success".
 
     force_masquerade
         True: also let the zone masquerade, which forwarding to another host needs
@@ -366,7 +381,8 @@ def remove_port_fwd(
     dstaddr: str = "",
     permanent: bool = True,
 ) -> str:
-    """Forward a port no more. The arguments are those of ``firewalld.add_port_fwd``.
+    """Remove the forwarding of a port from a zone of firewalld. Return firewall-cmd's output, "success". The
+    arguments are those of ``firewalld.add_port_fwd``.
 
     CLI Example:
 
@@ -386,7 +402,7 @@ def get_icmp_types(ctx: Context, permanent: bool = True) -> list[str]:
 
 
 def list_icmp_block(ctx: Context, zone: str, permanent: bool = True) -> list[str]:
-    """Return the types of ICMP messages that a zone blocks.
+    """Return the names of the types of ICMP messages that a zone of firewalld blocks.
 
     CLI Example:
 
@@ -396,7 +412,8 @@ def list_icmp_block(ctx: Context, zone: str, permanent: bool = True) -> list[str
 
 
 def block_icmp(ctx: Context, zone: str, icmp: str, permanent: bool = True) -> str | bool:
-    """Block a type of ICMP messages in a zone. Return False if firewalld does not know it.
+    """Block a type of ICMP messages in a zone of firewalld. Return firewall-cmd's output, "success"; False if
+    firewalld does not know the type.
 
     CLI Example:
 
@@ -411,7 +428,8 @@ def block_icmp(ctx: Context, zone: str, icmp: str, permanent: bool = True) -> st
 
 
 def allow_icmp(ctx: Context, zone: str, icmp: str, permanent: bool = True) -> str | bool:
-    """Block a type of ICMP messages no more. Return False if firewalld does not know it.
+    """Block a type of ICMP messages in a zone of firewalld no more. Return firewall-cmd's output, "success"; False
+    if firewalld does not know the type.
 
     CLI Example:
 
@@ -429,7 +447,7 @@ def allow_icmp(ctx: Context, zone: str, icmp: str, permanent: bool = True) -> st
 
 
 def get_interfaces(ctx: Context, zone: str, permanent: bool = True) -> list[str]:
-    """Return the interfaces of a zone.
+    """Return the names of the network interfaces in a zone of firewalld.
 
     CLI Example:
 
@@ -439,7 +457,7 @@ def get_interfaces(ctx: Context, zone: str, permanent: bool = True) -> list[str]
 
 
 def add_interface(ctx: Context, zone: str, interface: str, permanent: bool = True) -> str:
-    """Put an interface into a zone.
+    """Put a network interface into a zone of firewalld. Return firewall-cmd's output, "success".
 
     CLI Example:
 
@@ -451,7 +469,7 @@ def add_interface(ctx: Context, zone: str, interface: str, permanent: bool = Tru
 
 
 def remove_interface(ctx: Context, zone: str, interface: str, permanent: bool = True) -> str:
-    """Take an interface out of a zone.
+    """Take a network interface out of a zone of firewalld. Return firewall-cmd's output, "success".
 
     CLI Example:
 
@@ -463,7 +481,7 @@ def remove_interface(ctx: Context, zone: str, interface: str, permanent: bool = 
 
 
 def get_sources(ctx: Context, zone: str, permanent: bool = True) -> list[str]:
-    """Return the source addresses of a zone.
+    """Return the source addresses of a zone of firewalld, as texts.
 
     CLI Example:
 
@@ -473,7 +491,8 @@ def get_sources(ctx: Context, zone: str, permanent: bool = True) -> list[str]:
 
 
 def add_source(ctx: Context, zone: str, source: str, permanent: bool = True) -> str:
-    """Put a source address, such as 192.168.1.0/24, into a zone.
+    """Put a source address, such as 192.168.1.0/24, into a zone of firewalld. Return firewall-cmd's output,
+    "success".
 
     CLI Example:
 
@@ -485,7 +504,8 @@ def add_source(ctx: Context, zone: str, source: str, permanent: bool = True) -> 
 
 
 def remove_source(ctx: Context, zone: str, source: str, permanent: bool = True) -> str:
-    """Take a source address out of a zone.
+    """Take a source address, such as 192.168.1.0/24, out of a zone of firewalld. Return firewall-cmd's output,
+    "success".
 
     CLI Example:
 
@@ -497,7 +517,7 @@ def remove_source(ctx: Context, zone: str, source: str, permanent: bool = True) 
 
 
 def get_rich_rules(ctx: Context, zone: str, permanent: bool = True) -> list[str]:
-    """Return the rich rules of a zone.
+    """Return the rich rules of a zone of firewalld, each as a line of text.
 
     CLI Example:
 
@@ -507,7 +527,8 @@ def get_rich_rules(ctx: Context, zone: str, permanent: bool = True) -> list[str]
 
 
 def add_rich_rule(ctx: Context, zone: str, rule: str, permanent: bool = True) -> str:
-    """Add a rich rule to a zone.
+    """Add a rich rule (text in firewalld's rule language) to a zone of firewalld. Return firewall-cmd's output,
+    "success".
 
     CLI Example:
 
@@ -517,7 +538,7 @@ def add_rich_rule(ctx: Context, zone: str, rule: str, permanent: bool = True) ->
 
 
 def remove_rich_rule(ctx: Context, zone: str, rule: str, permanent: bool = True) -> str:
-    """Remove a rich rule from a zone.
+    """Remove a rich rule (text in firewalld's rule language) from a zone. Return firewall-cmd's output, "success".
 
     CLI Example:
 
@@ -551,7 +572,9 @@ def parse_zones(text: str) -> dict[str, dict[str, list[str]]]:
 
 
 def parse_forward(text: str) -> dict[str, str]:
-    """Return a line of ``firewall-cmd --list-forward-ports`` as a map. The address may be one of IPv6."""
+    """Return a line of ``firewall-cmd --list-forward-ports`` as a map with "Source port", "Protocol", "Destination
+    port" and "Destination address" (which may be an IPv6 address).
+    """
     fields: Mapping[str, str] = {
         key: value for key, _, value in (part.partition("=") for part in text.strip().split(":", 3))
     }

@@ -48,8 +48,8 @@ def dump(ctx: Context, device: str, args: Sequence[str] | None = None) -> dict[s
 
 
 def tune(ctx: Context, device: str, **kwargs: object) -> dict[str, str] | bool:
-    """Set properties of a block device. Return those that were set, as ``disk.dump`` does. Raise CommandError if
-    blockdev fails.
+    """Set properties of a block device. Return a map of the changed properties to their new values, in the form of
+    ``disk.dump``. Raise CommandError if blockdev fails, InvocationError for unknown arguments.
 
     read-ahead, filesystem-read-ahead
         sectors of 512 bytes to read ahead
@@ -93,7 +93,7 @@ def wipe(ctx: Context, device: str) -> bool:
 
 
 def resize2fs(ctx: Context, device: str) -> bool | None:
-    """Let an ext2, ext3 or ext4 file system fill its device. Return True, None if resize2fs fails.
+    """Enlarge an ext2, ext3 or ext4 file system to the size of its device. Return True, None if resize2fs fails.
 
     CLI Example:
 
@@ -163,7 +163,7 @@ def fstype(ctx: Context, device: str) -> str:
 
 
 def get_fstype_from_path(ctx: Context, path: str) -> str:
-    """Return the type of the file system whose device holds a path of the host.
+    """Return the type of the file system that holds a path of the host, "" if it has no device.
 
     CLI Example:
 

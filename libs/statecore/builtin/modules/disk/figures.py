@@ -44,7 +44,8 @@ def hdparms(
 
 
 def hpa(ctx: Context, disks: str | Sequence[str], size: object = None) -> dict[str, dict[str, int]] | None:
-    """Return the sectors of drives that their host protected area hides: a map of device to total, visible and hidden.
+    """Return the numbers of sectors of drives, and how many the host protected area hides: a map of device to total,
+    visible and hidden; only total if nothing is hidden. Raise CommandError if hdparm shows or sets no number.
 
     size
         set the number of visible sectors instead: hide this number of sectors, or all but a share such as "25%". Nothing
@@ -76,7 +77,8 @@ def hpa(ctx: Context, disks: str | Sequence[str], size: object = None) -> dict[s
 def smart_attributes(
     ctx: Context, dev: str, attributes: Sequence[int] | None = None, values: Sequence[str] | None = None
 ) -> dict[int, dict[str, object]]:
-    """Return what a drive says of its health (SMART): a map of the attribute's number to its fields.
+    """Return a drive's health attributes (SMART): a map of the attribute's number to a map of its fields. Raise CommandError
+    if smartctl fails.
 
     dev
         the drive: sda, /dev/sda
@@ -105,12 +107,13 @@ def smart_attributes(
 def iostat(
     ctx: Context, interval: int = 1, count: int = 5, disks: str | Sequence[str] | None = None
 ) -> dict[str, dict[str, float]]:
-    """Return the mean use of drives, and of the processors as ``sys``: a map of drive to a map of iostat's columns.
+    """Return the mean load figures of drives, and of the processors as ``sys``: a map of drive to a map of iostat's columns
+    to the mean of all samples.
 
     interval
-        seconds between two looks
+        seconds between two samples
     count
-        number of looks; the first shows the means since the system's start
+        number of samples; the first one shows the means since the system's start
     disks
         only this drive, or a list of drives; ``sys`` is then left out
 
@@ -171,7 +174,7 @@ def parse_iostat(text: str) -> dict[str, dict[str, float]]:
 
 
 def _table(lines: Iterator[str]) -> Iterator[tuple[str, list[Decimal]]]:
-    """Yield the drives and values of iostat's lines until an empty one."""
+    """Yield (drive, values of its columns) for each line of iostat's output up to an empty line."""
     for line in lines:
         if not line[:1].isalnum():
             return
@@ -209,7 +212,7 @@ def _hdparm_values(text: str) -> list[object]:
 
 
 def _numbers(text: str) -> object:
-    """Return a number, a list of numbers, or the text itself."""
+    """Convert a field of smartctl's table: a number, a list of numbers, or the text itself if it holds other words."""
     words = text.split(" ")
     if not all(_is_number(word) for word in words):
         return text
@@ -221,7 +224,9 @@ def _is_number(text: str) -> bool:
 
 
 def _visible(total: int, size: object) -> int:
-    """Return how many sectors stay visible if ``size`` sectors, or a share of them, are to be hidden."""
+    """Return the number of sectors of a drive that stay visible if ``size`` sectors, or a share such as "25%", are
+    hidden; all if none would stay visible. Raise CommandError for any other text.
+    """
     text = str(size)
     try:
         wanted = (100 - int(text.strip("%"))) * total // 100 if "%" in text else total - int(text)

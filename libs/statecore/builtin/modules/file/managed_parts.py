@@ -29,8 +29,8 @@ _KEPT = ("user", "group", "mode", "attrs", "makedirs", "dir_mode", "follow_symli
 
 
 def source_list(ctx: Context, source: object, source_hash: object, saltenv: str) -> list[object]:
-    """Return [source, source_hash] of the first available file of a list of sources. A single source is returned as it
-    is. Raise CommandError if none is available.
+    """Return [source, source_hash] of the first available file of a list of sources; of a single source, the two
+    arguments unchanged. Raise CommandError if none is available.
 
     CLI Example:
 
@@ -87,8 +87,8 @@ def get_source_sum(
     gnupghome: str | None = None,
     sig_backend: str = "gpg",
 ) -> dict[str, str]:
-    """Return the digest that ``source_hash`` says, as a map with ``hsum`` and ``hash_type``. Raise CommandError if it
-    says none.
+    """Return the digest that ``source_hash`` gives for a file, as a map with ``hsum`` and ``hash_type``. Raise
+    CommandError if it gives none.
 
     source_hash
         a digest, ``type=digest``, or a file of digests: a path of the host or a URL
@@ -426,8 +426,9 @@ def manage_file(
     encoding: str | None = None,
     **kwargs: object,
 ) -> dict[str, Any]:
-    """Make a managed file, with the source that ``get_managed`` returned (``sfn``), with ``contents``, or with a file of the
-    state tree (``source``). Return a state's return; that in ``ret`` is completed.
+    """Make a managed file, with the source that ``get_managed`` returned (``sfn``), with ``contents``, or with a
+    file of the state tree (``source``). Return a state's return (a map with name, changes, comment and result);
+    if ``ret`` is such a map, it is completed.
 
     The work is done by the state ``file.managed``, whose arguments the other ones are. In test mode nothing is changed.
 
