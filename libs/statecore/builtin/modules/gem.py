@@ -39,7 +39,7 @@ def install(
     proxy: str | None = None,
     source: str | None = None,
 ) -> str:
-    """Install gems, and return gem's output.
+    """Install Ruby gems, and return gem's output as text. Raise CommandError with gem's error output.
 
     gems
         names, as a list or separated by spaces
@@ -76,8 +76,8 @@ def uninstall(
     runas: str | None = None,
     gem_bin: str | None = None,
 ) -> str:
-    """Remove all versions of gems and their programs, and return gem's output. ``gems``: names, as a list or separated
-    by spaces.
+    """Remove all versions of Ruby gems and the gems' programs, and return gem's output as text. ``gems``: names, as
+    a list or separated by spaces.
 
     CLI Example:
 
@@ -93,7 +93,8 @@ def update(
     runas: str | None = None,
     gem_bin: str | None = None,
 ) -> str:
-    """Update gems to their newest version, and return gem's output. ``gems``: names, as a list or separated by spaces.
+    """Update Ruby gems to their newest version, and return gem's output as text. ``gems``: names, as a list or
+    separated by spaces.
 
     CLI Example:
 
@@ -105,7 +106,7 @@ def update(
 def update_system(
     ctx: Context, version: str = "", ruby: str | None = None, runas: str | None = None, gem_bin: str | None = None
 ) -> str:
-    """Update RubyGems itself to a version (default: the newest), and return gem's output.
+    """Update RubyGems itself to a version (default: the newest), and return gem's output as text.
 
     CLI Example:
 
@@ -117,7 +118,7 @@ def update_system(
 def version(
     ctx: Context, ruby: str | None = None, runas: str | None = None, gem_bin: str | None = None
 ) -> str | dict[str, str]:
-    """Return the version of RubyGems; {} if gem shows none.
+    """Return the version of RubyGems as text; {} if gem shows none.
 
     CLI Example:
 
@@ -130,7 +131,8 @@ def version(
 def list_(
     ctx: Context, prefix: str = "", ruby: str | None = None, runas: str | None = None, gem_bin: str | None = None
 ) -> dict[str, list[str]]:
-    """Return a map of each installed gem to its versions. ``prefix``: only gems whose name matches it.
+    """Return a map of each installed Ruby gem to the list of its versions. ``prefix``: only gems whose name matches
+    this regular expression.
 
     CLI Example:
 
@@ -144,7 +146,7 @@ def list_(
 def list_upgrades(
     ctx: Context, ruby: str | None = None, runas: str | None = None, gem_bin: str | None = None
 ) -> dict[str, str]:
-    """Return a map of each gem that has a newer version to that version.
+    """Return a map of each installed Ruby gem that has a newer version to that version.
 
     CLI Example:
 
@@ -163,7 +165,7 @@ def list_upgrades(
 def sources_add(
     ctx: Context, source_uri: str, ruby: str | None = None, runas: str | None = None, gem_bin: str | None = None
 ) -> str:
-    """Add a server that has gems, and return gem's output.
+    """Add the URL of a server to the servers from which gems are installed, and return gem's output as text.
 
     CLI Example:
 
@@ -175,7 +177,7 @@ def sources_add(
 def sources_remove(
     ctx: Context, source_uri: str, ruby: str | None = None, runas: str | None = None, gem_bin: str | None = None
 ) -> str:
-    """Remove a server that has gems, and return gem's output.
+    """Remove the URL of a server from the servers from which gems are installed, and return gem's output as text.
 
     CLI Example:
 
@@ -187,7 +189,7 @@ def sources_remove(
 def sources_list(
     ctx: Context, ruby: str | None = None, runas: str | None = None, gem_bin: str | None = None
 ) -> list[str]:
-    """Return the URLs of the servers that have gems.
+    """Return the URLs of the servers from which gems are installed.
 
     CLI Example:
 
@@ -208,7 +210,9 @@ def _major(ctx: Context, ruby: str | None, runas: str | None, gem_bin: str | Non
 
 
 def _gem(ctx: Context, words: Sequence[str], ruby: str | None, runas: str | None, gem_bin: str | None) -> str:
-    """Run gem, and return its output. Raise CommandError with its error output if it fails."""
+    """Run the program gem (through rvm or rbenv if users' modules of these names serve it), and return its output.
+    Raise CommandError with its error output if it fails.
+    """
     command = [gem_bin or "gem", *words]
     if gem_bin is None:
         if "rvm.is_installed" in ctx.functions and ctx.call("rvm.is_installed", runas=runas):

@@ -16,7 +16,7 @@ from statecore.model.errors import CommandError
 
 
 class HostsEntry(TypedDict):
-    """Names of an address in a hosts file, and the comment of its line."""
+    """Map with ``aliases`` (the names of an address in a hosts file) and ``comment`` (the comment of its line)."""
 
     aliases: list[str]
     comment: NotRequired[str]

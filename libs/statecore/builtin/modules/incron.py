@@ -1,6 +1,6 @@
 """Commands that run when files change (incron): Salt's ``incron`` execution module.
 
-The user ``system`` means the file /etc/incron.d/salt.
+Each user has a table of jobs. The user ``system`` means the file /etc/incron.d/salt.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MASKS = (
 
 
 def raw_system_incron(ctx: Context) -> str:
-    """Return the content of /etc/incron.d/salt, "" if there is no such file.
+    """Return the text of the system's incron table, /etc/incron.d/salt; "" if there is no such file.
 
     CLI Example:
 
@@ -37,7 +37,7 @@ def raw_system_incron(ctx: Context) -> str:
 
 
 def raw_incron(ctx: Context, user: str) -> str:
-    """Return the table of a user.
+    """Return the text of a user's incron table, "" if there is none.
 
     CLI Example:
 
@@ -47,7 +47,8 @@ def raw_incron(ctx: Context, user: str) -> str:
 
 
 def list_tab(ctx: Context, user: str) -> dict[str, list[Any]]:
-    """Return the table of a user: a map of ``crons`` (a list of maps of path, mask and cmd) and ``pre`` (other lines).
+    """Return the incron table of a user: a map of ``crons`` (a list of maps of path, mask and cmd) and ``pre`` (a
+    list of all other lines).
 
     CLI Example:
 
@@ -57,7 +58,7 @@ def list_tab(ctx: Context, user: str) -> dict[str, list[Any]]:
 
 
 def write_incron_file(ctx: Context, user: str, path: str) -> bool:
-    """Make a file of the host the table of a user. Return whether this succeeded.
+    """Install a file of the host as the incron table of a user. Return whether this succeeded.
 
     CLI Example:
 
@@ -67,7 +68,8 @@ def write_incron_file(ctx: Context, user: str, path: str) -> bool:
 
 
 def write_incron_file_verbose(ctx: Context, user: str, path: str) -> RunResult:
-    """Make a file of the host the table of a user. Return a map with pid, retcode, stdout and stderr of incrontab.
+    """Install a file of the host as the incron table of a user. Return a map with pid, retcode, stdout and stderr of
+    incrontab.
 
     CLI Example:
 
@@ -77,7 +79,8 @@ def write_incron_file_verbose(ctx: Context, user: str, path: str) -> RunResult:
 
 
 def set_job(ctx: Context, user: str, path: str, mask: str, cmd: str) -> str:
-    """Add a job to the table of a user, or change its mask. Return "new", "updated" or "present", or the error as text.
+    """Add a job to the incron table of a user, or change its mask. Return "new", "updated" or "present", or the
+    error as text.
 
     path
         the file or directory that is watched
@@ -109,7 +112,7 @@ def set_job(ctx: Context, user: str, path: str, mask: str, cmd: str) -> str:
 
 
 def rm_job(ctx: Context, user: str, path: str, mask: str, cmd: str) -> str:
-    """Remove a job from the table of a user. Return "removed" or "absent", or the error as text.
+    """Remove a job from the incron table of a user. Return "removed" or "absent", or the error as text.
 
     CLI Example:
 
@@ -127,7 +130,9 @@ def rm_job(ctx: Context, user: str, path: str, mask: str, cmd: str) -> str:
 
 
 def parse(text: str) -> dict[str, list[Any]]:
-    """Return a table as a map of ``crons`` and ``pre``. A job has a path, a mask, and a command of two or more words."""
+    """Return the text of an incron table as the map of ``incron.list_tab``. A line is a job if it has a path, a
+    known mask, and a command.
+    """
     found: dict[str, list[Any]] = {"crons": [], "pre": []}
     for line in text.splitlines():
         words = line.split()
@@ -139,7 +144,9 @@ def parse(text: str) -> dict[str, list[Any]]:
 
 
 def _write(ctx: Context, user: str, pre: Sequence[str], jobs: Sequence[Mapping[str, str]]) -> str:
-    """Write the table of a user. Return "", or the error of incrontab."""
+    """Write the incron table of a user from other lines (``pre``) and jobs. Return "", or the error of incrontab.
+    Raise CommandError if the host has no /etc/incron.d.
+    """
     lines = [*pre, *(f"{job['path']} {job['mask']} {job['cmd']}" for job in jobs)]
     data = "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape")
     if user == "system":

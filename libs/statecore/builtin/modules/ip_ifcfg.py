@@ -124,7 +124,7 @@ def apply_network_settings(ctx: Context, **settings: object) -> bool:
 
 
 def _release(ctx: Context) -> int:
-    """Return the number of the RedHat release whose format the host's network files have."""
+    """Return the major number of the RedHat release whose format the host's network files have."""
     given = str(ctx.grains.get("osmajorrelease") or ctx.grains.get("osrelease") or "9").partition(".")[0]
     number = int(given) if given.isdecimal() else 9
     if ctx.grains.get("os") == "Fedora":

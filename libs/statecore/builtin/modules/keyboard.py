@@ -25,7 +25,7 @@ def available(ctx: Context) -> str | None:
 
 
 def get_sys(ctx: Context) -> str:
-    """Return the keyboard layout of the console.
+    """Return the name of the keyboard layout of the console, such as "us". Raise CommandError if none is configured.
 
     CLI Example:
 
@@ -38,7 +38,7 @@ def get_sys(ctx: Context) -> str:
 
 
 def set_sys(ctx: Context, layout: str) -> str:
-    """Set the keyboard layout of the console. Return it. Raise CommandError if this fails.
+    """Set the keyboard layout of the console. Return the layout's name. Raise CommandError if this fails.
 
     CLI Example:
 
@@ -56,7 +56,7 @@ def set_sys(ctx: Context, layout: str) -> str:
 
 
 def get_x(ctx: Context) -> str:
-    """Return the keyboard layout of X.
+    """Return the name of the keyboard layout of X, such as "us", by setxkbmap. Raise CommandError if it fails.
 
     CLI Example:
 
@@ -66,7 +66,7 @@ def get_x(ctx: Context) -> str:
 
 
 def set_x(ctx: Context, layout: str) -> str:
-    """Set the keyboard layout of X. Return it. Raise CommandError if this fails.
+    """Set the keyboard layout of X by setxkbmap. Return the layout's name. Raise CommandError if this fails.
 
     CLI Example:
 

@@ -23,8 +23,8 @@ _SCRIPTS = ("firstaction", "lastaction", "prerotate", "postrotate", "preremove")
 
 
 def show_conf(ctx: Context, conf_file: str = _FILE) -> dict[str, Any]:
-    """Return the configuration, with the files that it includes: ``include files`` is a map of file to the commands and
-    blocks in it.
+    """Return logrotate's configuration as a map of command to value, and of log file to a map of its block, included
+    files too. ``include files`` is a map of included file to the list of the commands and blocks in it.
 
     CLI Example:
 
@@ -34,7 +34,8 @@ def show_conf(ctx: Context, conf_file: str = _FILE) -> dict[str, Any]:
 
 
 def get(ctx: Context, key: str, value: str | None = None, conf_file: str = _FILE) -> Any:
-    """Return the value of a command, or a block; False if there is none.
+    """Return the value of a command of logrotate's configuration, or the map of a log file's block; False if there
+    is none.
 
     key
         the command, or the log file of a block
@@ -53,7 +54,8 @@ def get(ctx: Context, key: str, value: str | None = None, conf_file: str = _FILE
 
 
 def set_(ctx: Context, key: str, value: Any, setting: Any = None, conf_file: str = _FILE) -> bool:
-    """Set the value of a command, in the file that has it. Return whether it is set.
+    """Set the value of a command of logrotate's configuration, in the file that has it. Return whether the file was
+    changed or has the value already.
 
     key
         the command, or the log file of a block
@@ -98,7 +100,7 @@ def set_(ctx: Context, key: str, value: Any, setting: Any = None, conf_file: str
 
 
 def block_text(key: str, block: Mapping[str, Any]) -> str:
-    """Return a block as the file has it, without a line end."""
+    """Return the block of a log file as text for logrotate's configuration, without a line end."""
     lines = []
     for name, value in block.items():
         if name in _SCRIPTS and isinstance(value, list):
@@ -109,9 +111,9 @@ def block_text(key: str, block: Mapping[str, Any]) -> str:
 
 
 def parse(text: str, included: Callable[[str], Mapping[str, str]]) -> dict[str, Any]:
-    """Return the configuration in a file.
+    """Return the text of one of logrotate's files as a map of command to value, and of log file to a map of its block.
 
-    ``included`` returns the files that an ``include`` names: a map of file name to content.
+    ``included`` is a function that returns the files that an ``include`` names: a map of file name to text.
     """
     found: dict[str, Any] = {}
     block: dict[str, Any] | None = None

@@ -47,7 +47,8 @@ def available(ctx: Context) -> str | None:
 
 
 def list_pkgs(ctx: Context, *packages: str, **kwargs: object) -> dict[str, str] | str:
-    """Return the installed packages: a map of package to version; the error of dpkg as text.
+    """Return the packages that dpkg has installed: a map of package to version; if dpkg-query fails, a text with its
+    error.
 
     packages
         only these; they may have globs
@@ -65,8 +66,8 @@ def list_pkgs(ctx: Context, *packages: str, **kwargs: object) -> dict[str, str] 
 
 
 def file_list(ctx: Context, *packages: str, **kwargs: object) -> dict[str, list[str]] | str:
-    """Return the files of packages, of all installed ones without an argument: a map of ``errors`` and ``files``; the
-    error of dpkg as text.
+    """Return the files of packages, or without an argument of all installed ones: a map of ``errors`` and ``files``
+    (lists); if dpkg-query fails, a text with its error.
 
     CLI Example:
 
@@ -80,8 +81,8 @@ def file_list(ctx: Context, *packages: str, **kwargs: object) -> dict[str, list[
 
 
 def file_dict(ctx: Context, *packages: str, **kwargs: object) -> dict[str, Any] | str:
-    """Return the files of packages: a map of ``errors`` and ``packages`` (package to its files); the error of dpkg as
-    text.
+    """Return the files of packages: a map of ``errors`` (a list) and ``packages`` (a map of package to its files);
+    if dpkg-query fails, a text with its error.
 
     CLI Example:
 
@@ -96,8 +97,8 @@ def file_dict(ctx: Context, *packages: str, **kwargs: object) -> dict[str, Any] 
 
 
 def info(ctx: Context, *packages: str, **kwargs: object) -> dict[str, dict[str, str]]:
-    """Return what dpkg knows of installed packages: a map of package to its fields (version, architecture, maintainer,
-    install_date, license, description ...).
+    """Return dpkg's data about installed packages: a map of package to a map of its fields (version, architecture,
+    maintainer, install_date, license, description ...).
 
     failhard
         False: return {} instead of raising CommandError for an unknown package
@@ -127,7 +128,8 @@ def info(ctx: Context, *packages: str, **kwargs: object) -> dict[str, dict[str, 
 
 
 def bin_pkg_info(ctx: Context, path: str, saltenv: str | None = None) -> dict[str, str]:
-    """Return name, version and arch of a package file.
+    """Return a map with name, version and arch of a package file. Raise CommandError if the file does not exist or
+    dpkg cannot read it.
 
     path
         path on the host, or a file of the state tree or a server
@@ -159,7 +161,8 @@ def bin_pkg_info(ctx: Context, path: str, saltenv: str | None = None) -> dict[st
 
 
 def unpurge(ctx: Context, *packages: str) -> dict[str, Any]:
-    """Mark packages that are marked to be purged as ones to keep. Return which packages are not marked any more.
+    """Set packages that dpkg shall purge to be kept. Return the changes: {name: {"old": version, "new": version}},
+    where "new" is "" for a package that is no longer to be purged; {} without packages.
 
     CLI Example:
 
@@ -175,7 +178,9 @@ def unpurge(ctx: Context, *packages: str) -> dict[str, Any]:
 
 
 def parse_info(block: str) -> dict[str, str]:
-    """Return the fields of one package in the output of ``dpkg-query``, those without a value left out."""
+    """Return a map of field to text for one package in the output of ``dpkg-query``. Fields without a value are left
+    out.
+    """
     head, _, description = block.partition("\ndescription:")
     found = {}
     for line in head.splitlines():

@@ -90,7 +90,7 @@ def available(ctx: Context) -> str | None:
 
 
 def version(ctx: Context) -> str:
-    """Return the version of LVM.
+    """Return the version of LVM as text, "" if the program shows none.
 
     CLI Example:
 
@@ -100,7 +100,7 @@ def version(ctx: Context) -> str:
 
 
 def fullversion(ctx: Context) -> dict[str, str]:
-    """Return the versions of LVM, its library and its driver.
+    """Return the versions of LVM, its library and its driver: a map of the lines of ``lvm version``.
 
     CLI Example:
 
@@ -114,7 +114,7 @@ def fullversion(ctx: Context) -> dict[str, str]:
 
 
 def pvdisplay(ctx: Context, pvname: str = "", real: bool = False, quiet: bool = False) -> dict[str, dict[str, str]]:
-    """Return physical volumes: a map of device to its properties; {} if LVM does not know ``pvname``.
+    """Return LVM's physical volumes: a map of device to a map of its properties; {} if LVM does not know ``pvname``.
 
     real
         True: the keys are the devices themselves, also if LVM names links to them
@@ -134,7 +134,7 @@ def pvdisplay(ctx: Context, pvname: str = "", real: bool = False, quiet: bool = 
 
 
 def vgdisplay(ctx: Context, vgname: str = "", quiet: bool = False) -> dict[str, dict[str, str]]:
-    """Return volume groups: a map of name to its properties; {} if there is no ``vgname``.
+    """Return LVM's volume groups: a map of name to a map of its properties; {} if there is no ``vgname``.
 
     quiet
         no effect; Salt then logs no error
@@ -147,7 +147,8 @@ def vgdisplay(ctx: Context, vgname: str = "", quiet: bool = False) -> dict[str, 
 
 
 def lvdisplay(ctx: Context, lvname: str = "", quiet: bool = False) -> dict[str, dict[str, str]]:
-    """Return logical volumes: a map of device (/dev/GROUP/NAME) to its properties; {} if there is no ``lvname``.
+    """Return LVM's logical volumes: a map of device (/dev/GROUP/NAME) to a map of its properties; {} if there is no
+    ``lvname``.
 
     The size is in sectors of 512 bytes.
 
@@ -167,7 +168,7 @@ def lvdisplay(ctx: Context, lvname: str = "", quiet: bool = False) -> dict[str, 
 def pvcreate(
     ctx: Context, devices: str | Sequence[str], override: bool = True, force: bool = True, **kwargs: object
 ) -> bool | str:
-    """Make devices physical volumes. Return True, or the reason as text.
+    """Make devices physical volumes of LVM. Return True, or the error as text.
 
     override
         False: fail for a device that is a physical volume already; True: skip it
@@ -201,7 +202,8 @@ def pvcreate(
 
 
 def pvremove(ctx: Context, devices: str | Sequence[str], override: bool = True, force: bool = True) -> bool | str:
-    """Make devices no physical volumes any more. Return True, or the reason as text.
+    """Remove LVM's label from devices, so that they are no physical volumes any more. Return True, or the error as
+    text.
 
     override
         False: fail for a device that is no physical volume; True: skip it
@@ -217,8 +219,8 @@ def pvremove(ctx: Context, devices: str | Sequence[str], override: bool = True, 
 
 
 def pvresize(ctx: Context, devices: str | Sequence[str], override: bool = True, force: bool = True) -> bool | str:
-    """Let physical volumes fill their devices. Return True, or the reason as text. The arguments are those of
-    ``lvm.pvremove``.
+    """Resize LVM's physical volumes to the sizes of their devices. Return True, or the error as text. The arguments
+    are those of ``lvm.pvremove``.
 
     CLI Example:
 
@@ -233,7 +235,8 @@ def pvresize(ctx: Context, devices: str | Sequence[str], override: bool = True, 
 def vgcreate(
     ctx: Context, vgname: str, devices: str | Sequence[str], force: bool = False, **kwargs: object
 ) -> dict[str, object] | str:
-    """Make a volume group of physical volumes. Return its properties, and "Output from vgcreate".
+    """Make a volume group of LVM from physical volumes. Return a map of the group to its properties, with the key
+    "Output from vgcreate" (a sentence, or the error); a text for missing arguments.
 
     kwargs
         options of vgcreate: addtag, alloc, autobackup, clustered, maxlogicalvolumes, maxphysicalvolumes, metadatatype,
@@ -251,7 +254,8 @@ def vgcreate(
 
 
 def vgextend(ctx: Context, vgname: str, devices: str | Sequence[str], force: bool = False) -> dict[str, str] | str:
-    """Add physical volumes to a volume group. Return a map with "Output from vgextend".
+    """Add physical volumes to a volume group of LVM. Return a map with "Output from vgextend" (a sentence, or the
+    error); a text for missing arguments.
 
     CLI Example:
 
@@ -264,7 +268,7 @@ def vgextend(ctx: Context, vgname: str, devices: str | Sequence[str], force: boo
 
 
 def vgremove(ctx: Context, vgname: str, force: bool = True) -> str:
-    """Remove a volume group. Return a sentence, or the error of vgremove.
+    """Remove a volume group of LVM. Return a sentence that it was removed, or the error of vgremove.
 
     CLI Example:
 
@@ -289,7 +293,8 @@ def lvcreate(
     force: bool = False,
     **kwargs: object,
 ) -> dict[str, object] | str:
-    """Make a logical volume. Return its properties, and "Output from lvcreate"; a text for wrong arguments.
+    """Make a logical volume of LVM. Return a map of its device to its properties, with the key "Output from
+    lvcreate" (a sentence, or the error); a text for wrong arguments.
 
     size, extents
         one of the two: a size such as 10G, or a number of extents such as 100%FREE
@@ -329,7 +334,7 @@ def lvcreate(
 
 
 def lvremove(ctx: Context, lvname: str, vgname: str, force: bool = True) -> str:
-    """Remove a logical volume. Return a sentence, or the error of lvremove.
+    """Remove a logical volume of LVM. Return a sentence that it was removed, or the error of lvremove.
 
     CLI Example:
 
@@ -347,7 +352,8 @@ def lvresize(
     force: bool = False,
     resizefs: bool = False,
 ) -> dict[str, str]:
-    """Resize a logical volume. Return a map with "Output from lvresize"; {} for wrong arguments.
+    """Resize a logical volume of LVM. Return a map with "Output from lvresize" (a sentence, or the error); {} for
+    wrong arguments.
 
     size, extents
         one of the two: a size such as 12M, or a number of extents
@@ -373,8 +379,8 @@ def lvextend(
     force: bool = False,
     resizefs: bool = False,
 ) -> dict[str, str]:
-    """Make a logical volume larger. The arguments are those of ``lvm.lvresize``. Return a map with "Output from
-    lvextend"; {} for wrong arguments.
+    """Make a logical volume of LVM larger. The arguments are those of ``lvm.lvresize``. Return a map with "Output
+    from lvextend" (a sentence, or the error); {} for wrong arguments.
 
     CLI Example:
 
@@ -401,7 +407,7 @@ def _rows(ctx: Context, program: str, name: str, columns: Sequence[str]) -> list
 
 
 def _real(ctx: Context, device: str) -> str:
-    """Return the device that a path of the host leads to."""
+    """Return the path of the device that a path of the host leads to, symbolic links resolved."""
     if not device.startswith("/"):
         return device
     path = ctx.host.path(device)
@@ -418,7 +424,9 @@ def _force(force: bool) -> str:
 
 
 def _options(given: Mapping[str, object], known: Sequence[str]) -> list[str]:
-    """Return the given options that the program has; others are ignored, as in Salt."""
+    """Return those of the given options that are in ``known`` as words for the command line; others are ignored, as
+    in Salt.
+    """
     words: list[str] = []
     for name, value in given.items():
         if name in known and (value or name in _BARE):
@@ -431,7 +439,7 @@ def _said(done: CommandResult, success: str) -> str:
 
 
 def _on_volumes(ctx: Context, program: str, devices: Sequence[str], *, override: bool, force: bool) -> str:
-    """Run a program on those devices that are physical volumes. Return "", or the reason why this failed."""
+    """Run a program of LVM on those devices that are physical volumes. Return "", or the error as text."""
     there: list[str] = []
     for device in devices:
         if pvdisplay(ctx, device):

@@ -36,8 +36,8 @@ class MineFunction:
 
     @classmethod
     def of(cls, definition: object) -> MineFunction:
-        """Return the entry that a definition in ``mine_functions`` describes: a map of keyword arguments, or a list of
-        arguments and such maps. Raise InvocationError for any other definition.
+        """Return the MineFunction that a definition in ``mine_functions`` describes: a map of keyword arguments, or
+        a list of arguments and such maps. Raise InvocationError for any other definition.
         """
         entries = [definition] if isinstance(definition, Mapping) else definition
         if entries is None or entries == "":

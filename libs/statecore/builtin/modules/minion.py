@@ -11,8 +11,8 @@ _DIRECTORIES = ("minions", "minions_pre", "minions_rejected", "minions_denied")
 
 
 def list_(ctx: Context) -> dict[str, list[str]]:
-    """Return the keys of minions in the directories of a stock master on this host: a map of directory to names. On a host
-    without a master, the lists are empty.
+    """Return the minion ids whose keys a stock master on this host has: a map of its directories (minions,
+    minions_pre, minions_rejected, minions_denied) to ids. On a host without a master, the lists are empty.
 
     CLI Example:
 
@@ -35,7 +35,7 @@ def restart(
     retry_delay: int = 180,
 ) -> dict[str, object]:
     """Restart the minion's service by systemd. Return a map with ``service_restart``, ``comment`` (a list) and
-    ``retcode``.
+    ``retcode`` (0, or 70 if this failed). Raise CommandError on a host without systemd.
 
     systemd
         False: raise CommandError; what started the minion has to restart it

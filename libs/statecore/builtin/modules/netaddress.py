@@ -15,7 +15,7 @@ _LIMIT = 1_000_000
 
 
 def list_cidr_ips(ctx: Context, cidr: str) -> list[str]:
-    """Return all addresses of a network. Raise CommandError for a network of more than a million addresses.
+    """Return all addresses of a network as texts. Raise CommandError for a network of more than a million addresses.
 
     CLI Example:
 
@@ -25,7 +25,8 @@ def list_cidr_ips(ctx: Context, cidr: str) -> list[str]:
 
 
 def list_cidr_ips_ipv6(ctx: Context, cidr: str) -> list[str]:
-    """Return all addresses of a network as addresses of IPv6.
+    """Return all addresses of a network as texts in IPv6 form, such as ::ffff:192.168.0.0 for IPv4. Raise
+    CommandError for a network of more than a million addresses.
 
     CLI Example:
 
@@ -39,7 +40,8 @@ def list_cidr_ips_ipv6(ctx: Context, cidr: str) -> list[str]:
 
 
 def cidr_netmask(ctx: Context, cidr: str) -> str:
-    """Return the netmask of a network.
+    """Return the netmask of a network as text, such as 255.255.240.0. Raise CommandError for text that is no
+    network.
 
     CLI Example:
 
@@ -49,7 +51,8 @@ def cidr_netmask(ctx: Context, cidr: str) -> str:
 
 
 def cidr_broadcast(ctx: Context, cidr: str) -> str:
-    """Return the broadcast address of a network, "None" for one of IPv6.
+    """Return the broadcast address of a network as text; "None" for an IPv6 network. Raise CommandError for text
+    that is no network.
 
     CLI Example:
 

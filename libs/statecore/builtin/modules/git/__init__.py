@@ -4,7 +4,7 @@ Arguments of most functions: ``cwd`` is the directory of the repository; a relat
 runs git. ``opts`` are options of git's subcommand, ``git_opts`` options before it, as text or as a list. ``identity`` is the
 path of an SSH key without a passphrase (also ``salt://``), or a list of such paths; ``saltenv`` is its environment.
 ``password``, ``ignore_retcode`` and ``output_encoding`` are accepted and not used. A failure of git raises CommandError with
-git's words.
+git's error output.
 """
 
 from __future__ import annotations

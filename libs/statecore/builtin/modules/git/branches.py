@@ -1,4 +1,4 @@
-"""Functions of ``git`` for branches, tags and symbolic refs, and for what is checked out."""
+"""Functions of ``git`` for branches, tags, symbolic refs and resets, and for checking out revisions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ def branch(
     ignore_retcode: bool = False,
     output_encoding: str | None = None,
 ) -> bool:
-    """Run ``git branch`` with the options ``opts``, such as ``-d`` to delete the branch ``name``. Return True.
+    """Run ``git branch`` with the options ``opts``, such as ``-d`` to delete the branch ``name``. Return True. Raise
+    CommandError if git fails.
 
     CLI Example:
 
@@ -41,7 +42,7 @@ def checkout(
     ignore_retcode: bool = False,
     output_encoding: str | None = None,
 ) -> str:
-    """Check out a revision of a git repository. Return git's words.
+    """Check out a revision of a git repository. Return git's output as text. Raise CommandError if git fails.
 
     force
         True: discard local changes
@@ -66,7 +67,7 @@ def discard_local_changes(
     ignore_retcode: bool = False,
     output_encoding: str | None = None,
 ) -> str:
-    """Discard changes of tracked files that are not staged, below ``path``. Return git's words.
+    """Discard changes of tracked files that are not staged, below ``path``. Return git's output as text.
 
     CLI Example:
 
@@ -142,7 +143,7 @@ def tag(
     ignore_retcode: bool = False,
     output_encoding: str | None = None,
 ) -> str:
-    """Make a tag at the revision ``ref``, or delete one with ``opts='-d'``. Return git's words.
+    """Make a git tag at the revision ``ref``, or delete one with ``opts='-d'``. Return git's output as text.
 
     message
         text of an annotated tag
@@ -171,7 +172,8 @@ def symbolic_ref(
     ignore_retcode: bool = False,
     output_encoding: str | None = None,
 ) -> str:
-    """Return the ref that a symbolic ref such as ``HEAD`` names, or set it to ``value``. ``opts='--delete'`` deletes it.
+    """Return the name of the ref that a symbolic ref such as ``HEAD`` points to, or set it to ``value``.
+    ``opts='--delete'`` deletes the symbolic ref.
 
     CLI Example:
 

@@ -174,8 +174,8 @@ def fetch(
     saltenv: str = "base",
     output_encoding: str | None = None,
 ) -> dict[str, object]:
-    """Fetch from a remote of a git repository. Return what changed: ``new branches``, ``new tags`` and ``updated tags``
-    (lists) and ``updated branches`` (a map of branch to ``old`` and ``new`` commit).
+    """Fetch from a remote of a git repository. Return a map of the updated refs: ``new branches``, ``new tags`` and
+    ``updated tags`` (lists) and ``updated branches`` (a map of branch to ``old`` and ``new`` commit).
 
     refspecs
         list of refspecs, or text with commas
@@ -265,7 +265,9 @@ def _refs(output: str) -> dict[str, str]:
 
 
 def _updates(output: str) -> dict[str, object]:
-    """Return what the output of ``git fetch`` says of updated refs. Forced updates are left out, as in Salt."""
+    """Return the updated refs that the output of ``git fetch`` lists, as the map that ``git.fetch`` returns. Forced
+    updates are left out, as in Salt.
+    """
     found: dict[str, object] = {}
     updated: dict[str, object] = {}
     rows: dict[str, list[str]] = {"new tags": [], "new branches": [], "updated tags": []}

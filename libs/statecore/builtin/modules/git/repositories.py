@@ -1,4 +1,4 @@
-"""Functions of ``git`` that make repositories, and say what changed in one."""
+"""Functions of ``git`` that make repositories, archives and submodules, and list changed files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ def init(
     ignore_retcode: bool = False,
     output_encoding: str | None = None,
 ) -> str:
-    """Make a git repository. Return git's sentence.
+    """Make a git repository in the directory ``cwd``. Return git's output, a sentence with the path. Raise
+    CommandError if git fails.
 
     bare
         True: without a working tree
@@ -64,7 +65,8 @@ def clone(
     saltenv: str = "base",
     output_encoding: str | None = None,
 ) -> bool:
-    """Clone a git repository into ``cwd``, or into the directory ``name`` in it. Return True.
+    """Clone the git repository at ``url`` into ``cwd``, or into the directory ``name`` in it. Return True. Raise
+    CommandError if git fails.
 
     https_user, https_pass
         login for an https URL
@@ -98,7 +100,8 @@ def archive(
     output_encoding: str | None = None,
     format: str | None = None,
 ) -> bool:
-    """Write the files of a revision into an archive. Return True.
+    """Write the files of a revision of a git repository into an archive file. Return True. Raise CommandError if git
+    fails.
 
     output
         path of the archive; its suffix says the format if ``format`` does not

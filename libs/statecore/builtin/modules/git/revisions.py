@@ -1,4 +1,4 @@
-"""Functions of ``git`` that ask about revisions and differences."""
+"""Functions of ``git`` that return revisions, names of revisions, and differences."""
 
 from __future__ import annotations
 
@@ -57,7 +57,8 @@ def describe(
     ignore_retcode: bool = False,
     output_encoding: str | None = None,
 ) -> str:
-    """Return the name of a revision after the tag nearest to it, its abbreviated SHA1 if there is no tag.
+    """Return the name of a git revision that ``git describe --always`` derives from the nearest tag; its abbreviated
+    SHA1 if there is no tag.
 
     CLI Example:
 
@@ -173,7 +174,8 @@ def merge_tree(
     ignore_retcode: bool = False,
     output_encoding: str | None = None,
 ) -> str:
-    """Return what a merge of two revisions would change, as git's text; nothing is changed.
+    """Return the changes that a merge of two git revisions would make, as the output of ``git merge-tree``; nothing
+    is changed. Raise CommandError if they have no common ancestor.
 
     base
         common ancestor; default: the best one

@@ -17,7 +17,8 @@ def is_worktree(
     password: str | None = None,
     output_encoding: str | None = None,
 ) -> bool:
-    """Return whether a directory is (in) a linked worktree of a git repository.
+    """Return whether a directory is in a linked worktree of a git repository. Return False if it is in no
+    repository.
 
     CLI Example:
 
@@ -41,8 +42,8 @@ def list_worktrees(
     output_encoding: str | None = None,
     all: bool = False,
 ) -> dict[str, dict[str, Any]]:
-    """Return the worktrees of a git repository, also its own: a map of path to ``branch``, ``HEAD``, ``detached``,
-    ``stale`` (its directory is missing) and, if it is detached, ``tags``.
+    """Return the worktrees of a git repository, its main one included: a map of path to ``branch``, ``HEAD``,
+    ``detached``, ``stale`` (its directory is missing) and, if it is detached, ``tags``.
 
     stale
         True: only worktrees whose directory is missing; False: only those whose directory exists
@@ -91,7 +92,8 @@ def worktree_add(
     output_encoding: str | None = None,
     branch: str | None = None,
 ) -> str:
-    """Make a linked worktree. Return git's words.
+    """Make a linked worktree of a git repository in the directory ``worktree_path``. Return git's output as text.
+    Raise CommandError if git fails.
 
     ref
         revision to check out; default HEAD
@@ -133,12 +135,12 @@ def worktree_prune(
     ignore_retcode: bool = False,
     output_encoding: str | None = None,
 ) -> str:
-    """Forget linked worktrees whose directories are gone. Return git's words about each.
+    """Remove git's records of linked worktrees whose directories are missing. Return git's output: a line for each.
 
     dry_run
-        True: only say which
+        True: only list these worktrees
     expire
-        only those that are older, such as ``1.week``
+        only worktrees that are older, such as ``1.week``
 
     CLI Example:
 
@@ -156,7 +158,8 @@ def worktree_rm(
     user: str | None = None,
     output_encoding: str | None = None,
 ) -> bool:
-    """Remove the directory of a linked worktree. Return True. Raise CommandError if it is none.
+    """Remove the directory of a linked git worktree. Return True. Raise CommandError if the directory is no worktree
+    or cannot be removed.
 
     CLI Example:
 

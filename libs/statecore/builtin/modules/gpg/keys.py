@@ -65,7 +65,8 @@ def get_key(
     gnupghome: str | None = None,
     keyring: str | None = None,
 ) -> dict[str, Any] | bool:
-    """Return one public key, found by its long or short id or its fingerprint. Return False if the user has none such.
+    """Return one public key of a user in the form of ``gpg.list_keys``, found by its long or short id or its
+    fingerprint. Return False if the user does not have it.
 
     CLI Example:
 
@@ -82,7 +83,8 @@ def get_secret_key(
     gnupghome: str | None = None,
     keyring: str | None = None,
 ) -> dict[str, Any] | bool:
-    """Return one secret key, as ``gpg.get_key`` does.
+    """Return one secret key of a user in the form of ``gpg.list_keys``, found by its long or short id or its
+    fingerprint. Return False if the user does not have it.
 
     CLI Example:
 
@@ -94,7 +96,8 @@ def get_secret_key(
 def search_keys(
     ctx: Context, text: str, keyserver: str | None = None, user: str | None = None, gnupghome: str | None = None
 ) -> list[dict[str, Any]]:
-    """Return the keys that a key server has for a text, such as a name or an address.
+    """Return the OpenPGP keys that a key server finds for a text, such as a name or an address: a list of maps in
+    the form of ``gpg.list_keys``, without ``fingerprint``.
 
     CLI Example:
 
@@ -156,7 +159,8 @@ def create_key(
     gnupghome: str | None = None,
     keyring: str | None = None,
 ) -> dict[str, Any]:
-    """Make a pair of keys. Return a map with ``res``, ``fingerprint`` and ``message``.
+    """Make a pair of OpenPGP keys. Return a map with ``res`` (whether this succeeded), ``fingerprint`` and
+    ``message``.
 
     name_real, name_comment, name_email
         parts of the user id; the address is by default the user's at this host
@@ -207,7 +211,7 @@ def delete_key(
     use_passphrase: bool = True,
     keyring: str | None = None,
 ) -> dict[str, Any]:
-    """Delete a key. Return a map with ``res`` and ``message``.
+    """Delete an OpenPGP key of a user. Return a map with ``res`` (whether this succeeded) and ``message``.
 
     delete_secret
         True: also delete the secret key; without it, a key with a secret key stays
@@ -252,7 +256,8 @@ def import_key(
     keyring: str | None = None,
     select: object = None,
 ) -> dict[str, Any]:
-    """Import the keys of a text or of a file of the host. Return a map with ``res``, ``message`` and ``fingerprints``.
+    """Import the OpenPGP keys of a text or of a file of the host. Return a map with ``res`` (whether this
+    succeeded), ``message`` and ``fingerprints``.
 
     select
         key id, fingerprint or list of them: import only these keys
@@ -296,7 +301,8 @@ def export_key(
     bare: bool = False,
     keyring: str | None = None,
 ) -> dict[str, Any] | str | bool:
-    """Return the armored text of keys as ``comment`` of a map with ``res``.
+    """Return the armored text of OpenPGP keys as ``comment`` of a map with ``res``; ``{"res": False}`` if there is
+    none.
 
     keyids
         list of ids or fingerprints, or text with commas; default: all keys
@@ -338,7 +344,8 @@ def receive_keys(
     gnupghome: str | None = None,
     keyring: str | None = None,
 ) -> dict[str, Any]:
-    """Fetch keys from a key server. Return a map with ``res`` and ``message``, a list with a sentence for each key.
+    """Fetch OpenPGP keys from a key server. Return a map with ``res`` (whether all were imported) and ``message``, a
+    list with a sentence for each key.
 
     keys
         list of ids or fingerprints, or text with commas
@@ -369,7 +376,8 @@ def trust_key(
     gnupghome: str | None = None,
     keyring: str | None = None,
 ) -> dict[str, Any]:
-    """Set the trust in the owner of a key. Return a map with ``res``, ``message`` and ``fingerprint``.
+    """Set the trust in the owner of an OpenPGP key. Return a map with ``res`` (whether this succeeded), ``message``
+    and ``fingerprint``. Raise InvocationError for an unknown level.
 
     trust_level
         expired, unknown, not_trusted, marginally, fully or ultimately
@@ -407,7 +415,7 @@ def _found(keys: list[dict[str, Any]], keyid: str | None, fingerprint: str | Non
 
 
 def _problem(output: GpgOutput) -> str:
-    """Return why keys were not deleted; "" if they were."""
+    """Return the reason why gpg did not delete keys, as text; "" if it deleted them."""
     reasons = {"1": "No such key", "2": "Must delete secret key first", "3": "Ambiguous specification"}
     found = output.all("DELETE_PROBLEM")
     if found:

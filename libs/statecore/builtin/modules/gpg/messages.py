@@ -34,7 +34,8 @@ def sign(
     gnupghome: str | None = None,
     keyring: str | None = None,
 ) -> str:
-    """Return a text, or a file of the host, with a clear signature. Raise CommandError with gpg's words.
+    """Return a text, or the content of a file of the host, with a clear signature around it. Raise CommandError with
+    gpg's error output if gpg cannot sign.
 
     keyid
         the key that signs; default: the user's first one
@@ -72,7 +73,8 @@ def encrypt(
     bare: bool = False,
     keyring: str | None = None,
 ) -> dict[str, Any] | str | bool:
-    """Encrypt a text or a file of the host. Return the armored message as ``comment`` of a map with ``res``.
+    """Encrypt a text or a file of the host. Return the armored message as ``comment`` of a map with ``res``; if
+    ``res`` is False, ``comment`` is the reason.
 
     recipients
         list of ids, fingerprints or addresses, or text with commas
@@ -119,7 +121,8 @@ def decrypt(
     bare: bool = False,
     keyring: str | None = None,
 ) -> dict[str, Any] | str | bool:
-    """Decrypt a message, given as text or as a file of the host. Return its content as ``comment`` of a map with ``res``.
+    """Decrypt a message, given as text or as a file of the host. Return its content as ``comment`` of a map with
+    ``res``; if ``res`` is False, ``comment`` is the reason.
 
     output
         file of the host to which the content is written instead

@@ -43,7 +43,7 @@ class Body:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """Body of an HTTP request as bytes, with the headers that this body needs."""
+    """Body of an HTTP request as bytes (None without a body), and the map of headers that this body needs."""
 
     data: bytes | None
     headers: Mapping[str, str] = field(default_factory=dict)
