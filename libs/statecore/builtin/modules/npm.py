@@ -31,8 +31,8 @@ def install(
     dry_run: bool = False,
     silent: bool = True,
 ) -> object:
-    """Install packages. Return npm's answer: the data of its JSON, or its output. Without a package, install what the
-    project's package.json names.
+    """Install packages of Node.js, or without a package those that the project's package.json names. Return the data
+    of npm's JSON output, or the output as text if it has no JSON.
 
     pkg, pkgs
         name of a package, or a list of names; ``name@version`` for a version
@@ -61,7 +61,8 @@ def install(
 def uninstall(
     ctx: Context, pkg: str, dir: str | None = None, runas: str | None = None, env: Mapping[str, str] | None = None
 ) -> bool:
-    """Remove a package. Return True; a template gets False if npm fails.
+    """Remove a package of Node.js. Return True. Raise CommandError if npm fails; a call from a template returns
+    False then.
 
     CLI Example:
 
@@ -81,7 +82,7 @@ def list_(
     env: Mapping[str, str] | None = None,
     depth: float | None = None,
 ) -> dict[str, object]:
-    """Return a map of each installed package to its data, such as ``version``; {} without packages.
+    """Return a map of each installed package of Node.js to its data, such as ``version``; {} if none is installed.
 
     pkg
         only this package, and those that need it
@@ -115,12 +116,12 @@ def cache_clean(
     env: Mapping[str, str] | None = None,
     force: bool = False,
 ) -> bool:
-    """Delete npm's cache. Return True; a template gets False if npm fails.
+    """Delete npm's cache. Return True. Raise CommandError if npm fails; a call from a template returns False then.
 
     path
         only this part of the cache
     force
-        True: npm 5 and newer want this
+        True: pass ``--force``, without which npm 5 and newer refuse
 
     CLI Example:
 
@@ -136,7 +137,7 @@ def cache_clean(
 def cache_list(
     ctx: Context, path: str | None = None, runas: str | None = None, env: Mapping[str, str] | None = None
 ) -> str:
-    """Return npm's list of its cache, with ``path`` of a part of it.
+    """Return the text of ``npm cache ls``: the content of npm's cache, or with ``path`` of a part of it.
 
     CLI Example:
 
@@ -162,7 +163,7 @@ def cache_path(ctx: Context, runas: str | None = None, env: Mapping[str, str] | 
 def _npm(
     ctx: Context, words: Sequence[str], runas: str | None, env: Mapping[str, str] | None, **options: object
 ) -> dict[str, object]:
-    """Run npm and return the result of ``cmd.run_all``."""
+    """Run npm, and return the map of ``cmd.run_all``: pid, retcode, stdout, stderr. A failure is not raised."""
     variables = dict(env or {})
     if runas and (uid := ctx.host.uid(runas)):
         # npm gives up root's rights for the user of these variables.

@@ -49,8 +49,8 @@ def available(ctx: Context) -> str | None:
 
 
 def list_(ctx: Context, device: str, unit: str | None = None) -> dict[str, dict[str, object]]:
-    """Return the partition table of a device: a map of ``info`` (the device's properties) and ``partitions`` (number to
-    a map of its properties).
+    """Return the partition table of a block device: a map of ``info`` (the device's properties) and ``partitions``
+    (number to a map of its properties). Raise CommandError if parted's output cannot be read.
 
     unit
         the unit of sizes, such as s, MiB or %
@@ -77,7 +77,8 @@ def exists(ctx: Context, device: str = "") -> bool:
 
 
 def get_block_device(ctx: Context) -> list[str]:
-    """Return the names of the block devices, without loop devices, floppies and CD-ROMs.
+    """Return the kernel's names of the host's block devices, such as sda, without loop devices, floppies and
+    CD-ROMs.
 
     CLI Example:
 
@@ -87,7 +88,7 @@ def get_block_device(ctx: Context) -> list[str]:
 
 
 def align_check(ctx: Context, device: str, part_type: str, partition: int | str) -> list[str]:
-    """Return parted's lines about the alignment of a partition.
+    """Return the lines of parted's alignment check of a partition, such as "1 aligned".
 
     part_type
         minimal or optimal
@@ -104,7 +105,7 @@ def align_check(ctx: Context, device: str, part_type: str, partition: int | str)
 
 
 def check(ctx: Context, device: str, minor: int | str) -> list[str]:
-    """Check the file system of a partition with parted, before version 3.0.
+    """Check the file system of a partition, which only parted before version 3.0 can do. Return the lines of parted.
 
     CLI Example:
 
@@ -114,7 +115,7 @@ def check(ctx: Context, device: str, minor: int | str) -> list[str]:
 
 
 def get_id(ctx: Context, device: str, minor: int | str) -> list[str]:
-    """Return sfdisk's line with the type of a partition, a number in hexadecimal digits.
+    """Return the type of a partition as sfdisk prints it: a list with one line, a number in hexadecimal digits.
 
     CLI Example:
 
@@ -125,7 +126,8 @@ def get_id(ctx: Context, device: str, minor: int | str) -> list[str]:
 
 
 def system_types(ctx: Context) -> dict[str, str]:
-    """Return the types of partitions that sfdisk knows: a map of number to the first word of its name.
+    """Return the types of partitions that sfdisk knows: a map of hexadecimal number to the first word of the type's
+    name.
 
     CLI Example:
 
@@ -139,7 +141,7 @@ def system_types(ctx: Context) -> dict[str, str]:
 
 
 def probe(ctx: Context, *devices: str) -> list[str]:
-    """Let the kernel read the partition tables of devices again.
+    """Let the kernel read the partition tables of block devices again. Return the lines of partprobe, [] on success.
 
     CLI Example:
 
@@ -151,7 +153,7 @@ def probe(ctx: Context, *devices: str) -> list[str]:
 
 
 def set_id(ctx: Context, device: str, minor: int | str, system_id: str) -> list[str]:
-    """Set the type of a partition.
+    """Set the type of a partition by sfdisk. Return the lines of sfdisk. Raise CommandError for an unknown type.
 
     system_id
         a number of ``partition.system_types``
@@ -167,7 +169,8 @@ def set_id(ctx: Context, device: str, minor: int | str, system_id: str) -> list[
 
 
 def mklabel(ctx: Context, device: str, label_type: str) -> list[str]:
-    """Make a new partition table, which destroys the old one.
+    """Make a new partition table on a block device, which destroys the old one. Return the lines of parted, [] on
+    success.
 
     label_type
         aix, amiga, bsd, dvh, gpt, loop, mac, msdos, pc98 or sun
@@ -189,7 +192,7 @@ def mkpart(
     start: object = None,
     end: object = None,
 ) -> list[str]:
-    """Make a partition.
+    """Make a partition on a block device, without a file system. Return the lines of parted, [] on success.
 
     part_type
         primary, logical or extended
@@ -223,7 +226,8 @@ def mkpartfs(
     start: object = None,
     end: object = None,
 ) -> list[str]:
-    """Make a partition, as ``partition.mkpart`` does. No file system is made, as in Salt: parted no longer makes them.
+    """Make a partition without a file system, as ``partition.mkpart`` does: as in Salt, because parted no longer
+    makes file systems. Return the lines of parted, [] on success.
 
     CLI Example:
 
@@ -233,8 +237,8 @@ def mkpartfs(
 
 
 def mkfs(ctx: Context, device: str, fs_type: str) -> list[str] | str:
-    """Make a file system, or swap, on a device, which destroys what is on it. Return the program's lines; a text if the
-    host does not have it.
+    """Make a file system, or swap, on a block device, which destroys what is on it. Return the lines of the mkfs
+    program; an error text if the host does not have this program.
 
     fs_type
         btrfs, ext2, ext3, ext4, fat, ntfs, xfs, linux-swap ...
@@ -253,7 +257,8 @@ def mkfs(ctx: Context, device: str, fs_type: str) -> list[str] | str:
 
 
 def name(ctx: Context, device: str, partition: int | str, name: str) -> list[str]:
-    """Set the name of a partition, in tables that have names (GPT, Mac and others).
+    """Set the name of a partition, in partition tables that have names (GPT, Mac and others). Return the lines of
+    parted, [] on success.
 
     CLI Example:
 
@@ -268,7 +273,8 @@ def name(ctx: Context, device: str, partition: int | str, name: str) -> list[str
 
 
 def rescue(ctx: Context, device: str, start: object, end: object) -> list[str]:
-    """Add a lost partition between two borders to the table again.
+    """Add a lost partition between the positions ``start`` and ``end`` to the partition table again. Return the
+    lines of parted.
 
     CLI Example:
 
@@ -279,7 +285,8 @@ def rescue(ctx: Context, device: str, start: object, end: object) -> list[str]:
 
 
 def resize(ctx: Context, device: str, minor: int | str, start: object, end: object) -> list[str]:
-    """Move the borders of a partition with its file system, with parted before version 3.0.
+    """Move the borders of a partition with its file system, which only parted before version 3.0 can do. Return the
+    lines of parted.
 
     CLI Example:
 
@@ -291,7 +298,8 @@ def resize(ctx: Context, device: str, minor: int | str, start: object, end: obje
 
 
 def cp(ctx: Context, device: str, from_minor: int | str, to_minor: int | str) -> list[str]:
-    """Copy the file system of a partition to another partition, with parted before version 3.0.
+    """Copy the file system of a partition to another partition, which only parted before version 3.0 can do. Return
+    the lines of parted.
 
     CLI Example:
 
@@ -302,7 +310,7 @@ def cp(ctx: Context, device: str, from_minor: int | str, to_minor: int | str) ->
 
 
 def rm(ctx: Context, device: str, minor: int | str) -> list[str]:
-    """Remove a partition from the table.
+    """Remove a partition from the partition table. Return the lines of parted, [] on success.
 
     CLI Example:
 
@@ -312,7 +320,7 @@ def rm(ctx: Context, device: str, minor: int | str) -> list[str]:
 
 
 def set_(ctx: Context, device: str, minor: int | str, flag: str, state: str) -> list[str]:
-    """Set a flag of a partition.
+    """Set a flag of a partition. Return the lines of parted, [] on success. Raise CommandError for an unknown flag.
 
     flag
         boot, root, swap, hidden, raid, lvm, lba, bios_grub, esp ...
@@ -332,7 +340,7 @@ def set_(ctx: Context, device: str, minor: int | str, flag: str, state: str) -> 
 
 
 def toggle(ctx: Context, device: str, partition: int | str, flag: str) -> list[str]:
-    """Change a flag of a partition from on to off, or from off to on.
+    """Change a flag of a partition from on to off, or from off to on. Return the lines of parted, [] on success.
 
     CLI Example:
 
@@ -346,8 +354,8 @@ def toggle(ctx: Context, device: str, partition: int | str, flag: str) -> list[s
 
 
 def disk_set(ctx: Context, device: str, flag: str, state: str) -> list[str]:
-    """Set a flag of a device: cylinder_alignment, pmbr_boot or implicit_partition_table. ``state`` as in
-    ``partition.set``.
+    """Set a flag of a block device: cylinder_alignment, pmbr_boot or implicit_partition_table. ``state`` as in
+    ``partition.set``. Return the lines of parted, [] on success.
 
     CLI Example:
 
@@ -362,7 +370,7 @@ def disk_set(ctx: Context, device: str, flag: str, state: str) -> list[str]:
 
 
 def disk_toggle(ctx: Context, device: str, flag: str) -> list[str]:
-    """Change a flag of a device from on to off, or from off to on.
+    """Change a flag of a block device from on to off, or from off to on. Return the lines of parted, [] on success.
 
     CLI Example:
 
@@ -378,8 +386,8 @@ def disk_toggle(ctx: Context, device: str, flag: str) -> list[str]:
 
 
 def parse_table(text: str, unit: str | None = None) -> dict[str, dict[str, object]]:
-    """Return the output of ``parted -m print`` as a map of ``info`` and ``partitions``. Raise CommandError for other
-    output.
+    """Return the output of ``parted -m print`` as a map of ``info`` (the device's properties) and ``partitions``
+    (number to a map of properties). Raise CommandError for other output.
     """
     info: dict[str, object] = {}
     partitions: dict[str, object] = {}

@@ -1,4 +1,4 @@
-"""What modules for package managers share: Salt's ``pkg_resource`` execution module.
+"""Helper functions for modules of package managers: Salt's ``pkg_resource`` execution module.
 
 Users' own package modules call these functions. ``pkgs`` is a map of package to a list of versions, which some of the
 functions change in place.
@@ -37,7 +37,7 @@ _OPERATORS: Mapping[str, tuple[int, ...]] = {
 
 
 def pack_sources(ctx: Context, sources: str | Sequence[Mapping[str, str]], normalize: bool = True) -> dict[str, str]:
-    """Return a list of maps of one package to its file as one map; {} if it is none.
+    """Convert a list of maps {package: file} to one map of package to file. Return {} for any other value.
 
     sources
         the list, or its YAML
@@ -68,8 +68,9 @@ def parse_targets(
     normalize: bool = True,
     **kwargs: Any,
 ) -> tuple[Any, str | None]:
-    """Return (targets, kind) of the arguments of ``pkg.install``: a map of package to version and "repository", a list
-    of files and "file", or a list of advisories and "advisory"; (None, None) for wrong arguments.
+    """Return the pair (targets, kind) for the arguments of ``pkg.install``: a map of package to version and
+    "repository", a list of files and "file", or a list of advisories and "advisory"; (None, None) for wrong
+    arguments.
 
     CLI Example:
 
@@ -95,7 +96,8 @@ def parse_targets(
 
 
 def version(ctx: Context, *names: str, **kwargs: Any) -> Any:
-    """Return the installed version of a package, "" if it is not installed; of several packages, or of a glob, a map.
+    """Return the installed version of a package as text, "" if it is not installed; for several packages, or for a
+    glob, a map of package to version.
 
     versions_as_list
         True: lists of versions instead of text with commas
@@ -119,7 +121,7 @@ def version(ctx: Context, *names: str, **kwargs: Any) -> Any:
 
 
 def add_pkg(ctx: Context, pkgs: dict[str, list[str]], name: str, pkgver: str) -> None:
-    """Add a version of a package to ``pkgs``.
+    """Append a version of a package to the map ``pkgs`` (package to list of versions), in place. Return None.
 
     CLI Example:
 
@@ -129,7 +131,7 @@ def add_pkg(ctx: Context, pkgs: dict[str, list[str]], name: str, pkgver: str) ->
 
 
 def sort_pkglist(ctx: Context, pkgs: dict[str, list[str]]) -> None:
-    """Sort the versions of each package in ``pkgs``, each version once.
+    """Sort the versions of each package in the map ``pkgs``, and remove duplicates, in place. Return None.
 
     CLI Example:
 
@@ -139,7 +141,7 @@ def sort_pkglist(ctx: Context, pkgs: dict[str, list[str]]) -> None:
 
 
 def stringify(ctx: Context, pkgs: dict[str, Any]) -> None:
-    """Join the versions of each package in ``pkgs`` with commas.
+    """Replace the list of versions of each package in the map ``pkgs`` by a text with commas, in place. Return None.
 
     CLI Example:
 
@@ -149,8 +151,8 @@ def stringify(ctx: Context, pkgs: dict[str, Any]) -> None:
 
 
 def version_clean(ctx: Context, verstr: str | None) -> str | None:
-    """Return a version without what the package manager's versions have beyond that of the program, if the module
-    ``pkg`` knows it (``pkg.version_clean``); else the version itself.
+    """Return a version without the parts that the package manager adds to the program's version, by
+    ``pkg.version_clean``. Return the version unchanged if the module ``pkg`` does not have this function.
 
     CLI Example:
 
@@ -163,7 +165,8 @@ def version_clean(ctx: Context, verstr: str | None) -> str | None:
 
 
 def version_compare(ctx: Context, ver1: str, oper: str, ver2: str, ignore_epoch: bool = False) -> bool:
-    """Return whether two versions are in a relation, by the rules of the host's package manager.
+    """Return whether ``ver1`` and ``ver2`` are in the relation ``oper``, by the rules of the host's package manager.
+    Raise InvocationError for an unknown operator.
 
     oper
         <, <=, =, ==, >=, > or !=
@@ -192,8 +195,8 @@ def check_extra_requirements(ctx: Context, pkgname: str, pkgver: str) -> Any:
 def format_pkg_list(
     ctx: Context, packages: Mapping[str, Sequence[Mapping[str, Any]]], versions_as_list: bool, attr: Any
 ) -> dict[str, Any]:
-    """Return packages as ``pkg.list_pkgs`` does, from a map of package to a list of maps of epoch, version, release,
-    arch and others.
+    """Return packages in the form of ``pkg.list_pkgs`` (package to versions), from a map of package to a list of
+    maps with epoch, version, release, arch and others.
 
     versions_as_list
         True: lists of versions instead of text with commas
@@ -221,7 +224,7 @@ def format_pkg_list(
 
 
 def format_version(ctx: Context, epoch: Any, version: str, release: Any) -> str:
-    """Return ``epoch:version-release``, without an empty epoch or release.
+    """Return the text ``epoch:version-release``, without an empty epoch or release.
 
     CLI Example:
 
@@ -236,7 +239,9 @@ def _normal(ctx: Context, name: str, normalize: bool) -> str:
 
 
 def _repacked(ctx: Context, pkgs: Sequence[Any], normalize: bool) -> dict[str, str | None]:
-    """Return a list of packages, and of maps of package to version, as one map of package to version."""
+    """Return a list of package names, and of maps of package to version, as one map of package to version (None for
+    a name). Raise InvocationError for a package that occurs twice.
+    """
     rows = [row if isinstance(row, Mapping) else {row: None} for row in pkgs]
     found = {
         _normal(ctx, str(name), normalize): None if each is None else str(each)

@@ -28,8 +28,8 @@ def available(ctx: Context) -> str | None:
 
 
 def report(ctx: Context, mount: str) -> dict[str, Any]:
-    """Return the limits of all users and groups of a file system, and what they use: a map of the mount point to "User
-    Quotas" and "Group Quotas".
+    """Return the limits and the use of disk space of all users and groups of a file system: a map of the mount point
+    to a map of "User Quotas" and "Group Quotas".
 
     CLI Example:
 
@@ -39,8 +39,8 @@ def report(ctx: Context, mount: str) -> dict[str, Any]:
 
 
 def set_(ctx: Context, device: str, **kwargs: Any) -> dict[str, dict[str, object]]:
-    """Set limits of a user or a group. Limits that are not given stay as they are. Return a map of "User: NAME" to the
-    limits.
+    """Set limits of disk space and files of a user or a group. Limits that are not given stay as they are. Return a
+    map of "User: NAME" or "Group: NAME" to the limits. Raise CommandError if setquota fails.
 
     device
         the file system's device or mount point
@@ -72,7 +72,7 @@ def set_(ctx: Context, device: str, **kwargs: Any) -> dict[str, dict[str, object
 
 
 def warn(ctx: Context) -> None:
-    """Let warnquota write to the users who exceed their limits.
+    """Run warnquota, which sends mail to the users who exceed their limits. Return None.
 
     CLI Example:
 
@@ -82,7 +82,7 @@ def warn(ctx: Context) -> None:
 
 
 def stats(ctx: Context) -> dict[str, str]:
-    """Return the kernel's statistics of quotas.
+    """Return the kernel's statistics of quotas: a map of the lines of quotastats.
 
     CLI Example:
 
@@ -93,7 +93,7 @@ def stats(ctx: Context) -> dict[str, str]:
 
 
 def on(ctx: Context, device: str) -> bool:
-    """Let the kernel enforce the quotas of a file system. Return True.
+    """Let the kernel enforce the quotas of a file system (quotaon). Return True, even if this fails.
 
     CLI Example:
 
@@ -104,7 +104,7 @@ def on(ctx: Context, device: str) -> bool:
 
 
 def off(ctx: Context, device: str) -> bool:
-    """Let the kernel not enforce the quotas of a file system. Return True.
+    """Let the kernel enforce the quotas of a file system no more (quotaoff). Return True, even if this fails.
 
     CLI Example:
 
@@ -115,8 +115,8 @@ def off(ctx: Context, device: str) -> bool:
 
 
 def get_mode(ctx: Context, device: str) -> dict[str, Any]:
-    """Return whether quotas are on: a map of mount point to device, user and group (on or off); "disabled" if the file
-    system has no quotas, "Not found" if there is none.
+    """Return whether quotas of a file system are on: a map of mount point to a map of device, user and group (on or
+    off); the value is "disabled" if the file system has no quotas, "Not found" if there is no such file system.
 
     CLI Example:
 
@@ -126,7 +126,9 @@ def get_mode(ctx: Context, device: str) -> dict[str, Any]:
 
 
 def parse_mode(text: str, device: str) -> dict[str, Any]:
-    """Return the output of ``quotaon -p`` as a map of mount point to its quotas."""
+    """Return the output of ``quotaon -p`` as the map of ``quota.get_mode``: mount point to device, user and group
+    (on or off).
+    """
     found: dict[str, Any] = {}
     for words in (line.split() for line in text.splitlines()):
         if words and words[0].startswith("quotaon"):
@@ -141,7 +143,9 @@ def parse_mode(text: str, device: str) -> dict[str, Any]:
 
 
 def parse_report(text: str, key: str) -> dict[str, Any]:
-    """Return the output of repquota as a map of ``key`` (Users or Groups) to name to limits, with the grace times."""
+    """Return the output of repquota as a map of ``key`` (Users or Groups) to a map of name to limits, with the keys
+    "Block Grace Time" and "Inode Grace Time".
+    """
     rows: dict[str, dict[str, str]] = {}
     found: dict[str, Any] = {key: rows}
     head = True

@@ -40,7 +40,7 @@ def available(ctx: Context) -> str | None:
 
 
 def list_users(ctx: Context, runas: str | None = None) -> dict[str, list[str]]:
-    """Return a map of user to list of tags. A user without tags has the list [""].
+    """Return a map of RabbitMQ user to the list of the user's tags. A user without tags has the list [""].
 
     CLI Example:
 
@@ -61,7 +61,8 @@ def user_exists(ctx: Context, name: str, runas: str | None = None) -> bool:
 
 
 def add_user(ctx: Context, name: str, password: str | None = None, runas: str | None = None) -> dict[str, str]:
-    """Add a user. Return ``{"Added": output}``. Without a password the user cannot log in with one.
+    """Add a user of RabbitMQ. Return ``{"Added": output of rabbitmqctl}``. Without a password the user cannot log in
+    with one.
 
     CLI Example:
 
@@ -81,7 +82,7 @@ def add_user(ctx: Context, name: str, password: str | None = None, runas: str | 
 
 
 def delete_user(ctx: Context, name: str, runas: str | None = None) -> dict[str, str]:
-    """Delete a user. Return ``{"Deleted": output}``.
+    """Delete a user of RabbitMQ. Return ``{"Deleted": output of rabbitmqctl}``.
 
     CLI Example:
 
@@ -91,7 +92,7 @@ def delete_user(ctx: Context, name: str, runas: str | None = None) -> dict[str, 
 
 
 def change_password(ctx: Context, name: str, password: str, runas: str | None = None) -> dict[str, str]:
-    """Change a user's password. Return ``{"Password Changed": output}``.
+    """Change the password of a RabbitMQ user. Return ``{"Password Changed": output of rabbitmqctl}``.
 
     CLI Example:
 
@@ -101,7 +102,7 @@ def change_password(ctx: Context, name: str, password: str, runas: str | None = 
 
 
 def clear_password(ctx: Context, name: str, runas: str | None = None) -> dict[str, str]:
-    """Remove a user's password. Return ``{"Password Cleared": output}``.
+    """Remove the password of a RabbitMQ user. Return ``{"Password Cleared": output of rabbitmqctl}``.
 
     CLI Example:
 
@@ -111,7 +112,7 @@ def clear_password(ctx: Context, name: str, runas: str | None = None) -> dict[st
 
 
 def check_password(ctx: Context, name: str, password: str, runas: str | None = None) -> bool:
-    """Return whether a password is the user's.
+    """Return whether a RabbitMQ user has the password ``password``.
 
     CLI Example:
 
@@ -126,7 +127,7 @@ def check_password(ctx: Context, name: str, password: str, runas: str | None = N
 
 
 def set_user_tags(ctx: Context, name: str, tags: object, runas: str | None = None) -> dict[str, str]:
-    """Set the tags of a user, a list or one text. Return ``{"Tag(s) set": output}``.
+    """Set the tags of a RabbitMQ user, a list or one text. Return ``{"Tag(s) set": output of rabbitmqctl}``.
 
     CLI Example:
 
@@ -148,8 +149,8 @@ def set_permissions(
     read: str = ".*",
     runas: str | None = None,
 ) -> dict[str, str]:
-    """Set a user's permissions in a virtual host: regular expressions of the names that the user may configure, write
-    and read. Return ``{"Permissions Set": output}``.
+    """Set the permissions of a RabbitMQ user in a virtual host: regular expressions of the names that the user may
+    configure, write and read. Return ``{"Permissions Set": output of rabbitmqctl}``.
 
     CLI Example:
 
@@ -159,7 +160,8 @@ def set_permissions(
 
 
 def list_permissions(ctx: Context, vhost: str, runas: str | None = None) -> dict[str, dict[str, str]]:
-    """Return a map of user to permissions in a virtual host: ``configure``, ``write``, ``read``.
+    """Return the permissions in a virtual host of RabbitMQ: a map of user to a map of ``configure``, ``write`` and
+    ``read`` to regular expressions.
 
     CLI Example:
 
@@ -169,7 +171,8 @@ def list_permissions(ctx: Context, vhost: str, runas: str | None = None) -> dict
 
 
 def list_user_permissions(ctx: Context, name: str, runas: str | None = None) -> dict[str, dict[str, str]]:
-    """Return a map of virtual host to the permissions of a user there: ``configure``, ``write``, ``read``.
+    """Return the permissions of a RabbitMQ user: a map of virtual host to a map of ``configure``, ``write`` and
+    ``read`` to regular expressions.
 
     CLI Example:
 
@@ -182,7 +185,7 @@ def list_user_permissions(ctx: Context, name: str, runas: str | None = None) -> 
 
 
 def list_vhosts(ctx: Context, runas: str | None = None) -> list[str]:
-    """Return the names of the virtual hosts.
+    """Return the names of RabbitMQ's virtual hosts.
 
     CLI Example:
 
@@ -202,7 +205,7 @@ def vhost_exists(ctx: Context, name: str, runas: str | None = None) -> bool:
 
 
 def add_vhost(ctx: Context, vhost: str, runas: str | None = None) -> dict[str, str]:
-    """Add a virtual host. Return ``{"Added": output}``.
+    """Add a virtual host to RabbitMQ. Return ``{"Added": output of rabbitmqctl}``.
 
     CLI Example:
 
@@ -212,7 +215,7 @@ def add_vhost(ctx: Context, vhost: str, runas: str | None = None) -> dict[str, s
 
 
 def delete_vhost(ctx: Context, vhost: str, runas: str | None = None) -> dict[str, str]:
-    """Delete a virtual host. Return ``{"Deleted": output}``.
+    """Delete a virtual host of RabbitMQ. Return ``{"Deleted": output of rabbitmqctl}``.
 
     CLI Example:
 
@@ -222,7 +225,8 @@ def delete_vhost(ctx: Context, vhost: str, runas: str | None = None) -> dict[str
 
 
 def list_queues(ctx: Context, runas: str | None = None, *args: str) -> dict[str, list[str]]:
-    """Return a map of queue to the values of the columns ``args``, by default the number of messages.
+    """Return a map of RabbitMQ queue to the list of its values in the columns ``args``, by default the number of
+    messages.
 
     CLI Example:
 
@@ -232,7 +236,8 @@ def list_queues(ctx: Context, runas: str | None = None, *args: str) -> dict[str,
 
 
 def list_queues_vhost(ctx: Context, vhost: str, runas: str | None = None, *args: str) -> dict[str, list[str]]:
-    """Return the queues of one virtual host, as ``rabbitmq.list_queues`` does.
+    """Return the queues of one virtual host of RabbitMQ: a map of queue to the list of its values in the columns
+    ``args``.
 
     CLI Example:
 
@@ -245,8 +250,8 @@ def list_queues_vhost(ctx: Context, vhost: str, runas: str | None = None, *args:
 
 
 def list_policies(ctx: Context, vhost: str = "/", runas: str | None = None) -> dict[str, dict[str, dict[str, str]]]:
-    """Return the policies of a virtual host: a map of virtual host to a map of name to ``pattern``, ``apply_to``,
-    ``definition`` (JSON text) and ``priority``.
+    """Return the policies of a virtual host of RabbitMQ: a map of virtual host to a map of policy to ``pattern``,
+    ``apply_to``, ``definition`` (JSON text) and ``priority``.
 
     CLI Example:
 
@@ -268,7 +273,7 @@ def list_policies(ctx: Context, vhost: str = "/", runas: str | None = None) -> d
 
 
 def policy_exists(ctx: Context, vhost: str, name: str, runas: str | None = None) -> bool:
-    """Return whether a virtual host has a policy of this name.
+    """Return whether a virtual host of RabbitMQ has a policy of this name.
 
     CLI Example:
 
@@ -287,7 +292,7 @@ def set_policy(
     runas: str | None = None,
     apply_to: str | None = None,
 ) -> dict[str, str]:
-    """Set a policy of a virtual host. Return ``{"Set": output}``.
+    """Add or replace a policy of a virtual host of RabbitMQ. Return ``{"Set": output of rabbitmqctl}``.
 
     pattern
         regular expression of names of queues and exchanges
@@ -310,7 +315,7 @@ def set_policy(
 
 
 def delete_policy(ctx: Context, vhost: str, name: str, runas: str | None = None) -> dict[str, str]:
-    """Delete a policy of a virtual host. Return ``{"Deleted": output}``.
+    """Delete a policy of a virtual host of RabbitMQ. Return ``{"Deleted": output of rabbitmqctl}``.
 
     CLI Example:
 
@@ -320,7 +325,7 @@ def delete_policy(ctx: Context, vhost: str, name: str, runas: str | None = None)
 
 
 def list_upstreams(ctx: Context, runas: str | None = None) -> dict[str, str]:
-    """Return a map of the name of each upstream (and other parameter) to its definition, JSON text.
+    """Return the parameters of RabbitMQ, upstreams among them: a map of name to definition (JSON text).
 
     CLI Example:
 
@@ -331,7 +336,8 @@ def list_upstreams(ctx: Context, runas: str | None = None) -> dict[str, str]:
 
 
 def upstream_exists(ctx: Context, name: str, runas: str | None = None) -> bool:
-    """Return whether there is an upstream of this name.
+    """Return whether RabbitMQ has an upstream of this name (a server from which its plugin federation fetches
+    messages).
 
     CLI Example:
 
@@ -356,7 +362,8 @@ def set_upstream(
     queue: str | None = None,
     runas: str | None = None,
 ) -> bool:
-    """Set an upstream of the plugin federation. Return True. The arguments are the parameters of its definition.
+    """Add or replace an upstream: a server from which RabbitMQ's plugin federation fetches messages. Return True.
+    The arguments are the parameters of its definition.
 
     CLI Example:
 
@@ -381,7 +388,7 @@ def set_upstream(
 
 
 def delete_upstream(ctx: Context, name: str, runas: str | None = None) -> bool:
-    """Delete an upstream. Return True.
+    """Delete an upstream of RabbitMQ's plugin federation. Return True. Raise CommandError if rabbitmqctl fails.
 
     CLI Example:
 
@@ -395,7 +402,7 @@ def delete_upstream(ctx: Context, name: str, runas: str | None = None) -> bool:
 
 
 def status(ctx: Context, runas: str | None = None) -> str:
-    """Return the status of the node as the program prints it.
+    """Return the status of the RabbitMQ node as the text that rabbitmqctl prints.
 
     CLI Example:
 
@@ -405,7 +412,7 @@ def status(ctx: Context, runas: str | None = None) -> str:
 
 
 def cluster_status(ctx: Context, runas: str | None = None) -> str:
-    """Return the status of the cluster as the program prints it.
+    """Return the status of the RabbitMQ cluster as the text that rabbitmqctl prints.
 
     CLI Example:
 
@@ -417,7 +424,8 @@ def cluster_status(ctx: Context, runas: str | None = None) -> str:
 def join_cluster(
     ctx: Context, host: str, user: str = "rabbit", ram_node: bool | None = None, runas: str | None = None
 ) -> dict[str, str]:
-    """Stop the application, join the cluster of the node ``user@host``, and start it again. Return ``{"Join": output}``.
+    """Stop RabbitMQ, join the cluster of the node ``user@host``, and start RabbitMQ again. Return ``{"Join": output
+    of rabbitmqctl}``.
 
     ram_node
         True: keep metadata in memory only
@@ -434,7 +442,8 @@ def join_cluster(
 
 
 def stop_app(ctx: Context, runas: str | None = None) -> str:
-    """Stop the application RabbitMQ; Erlang goes on. Return the program's output.
+    """Stop the application RabbitMQ on this node; its Erlang runtime keeps running. Return the output of rabbitmqctl
+    as text.
 
     CLI Example:
 
@@ -444,7 +453,7 @@ def stop_app(ctx: Context, runas: str | None = None) -> str:
 
 
 def start_app(ctx: Context, runas: str | None = None) -> str:
-    """Start the application RabbitMQ. Return the program's output.
+    """Start the application RabbitMQ on this node. Return the output of rabbitmqctl as text.
 
     CLI Example:
 
@@ -454,7 +463,8 @@ def start_app(ctx: Context, runas: str | None = None) -> str:
 
 
 def reset(ctx: Context, runas: str | None = None) -> str:
-    """Return the node to its first state: its data and its membership are lost. Return the program's output.
+    """Reset the RabbitMQ node to its first state: its data and its cluster membership are lost. Return the output of
+    rabbitmqctl as text.
 
     CLI Example:
 
@@ -464,7 +474,8 @@ def reset(ctx: Context, runas: str | None = None) -> str:
 
 
 def force_reset(ctx: Context, runas: str | None = None) -> str:
-    """Reset the node whatever the state of its cluster. Return the program's output.
+    """Reset the RabbitMQ node, as ``rabbitmq.reset`` does, even if the other nodes of its cluster do not answer.
+    Return the output of rabbitmqctl as text.
 
     CLI Example:
 
@@ -477,7 +488,7 @@ def force_reset(ctx: Context, runas: str | None = None) -> str:
 
 
 def list_available_plugins(ctx: Context, runas: str | None = None) -> list[str]:
-    """Return the names of all plugins.
+    """Return the names of all plugins of RabbitMQ, enabled or not.
 
     CLI Example:
 
@@ -487,7 +498,7 @@ def list_available_plugins(ctx: Context, runas: str | None = None) -> list[str]:
 
 
 def list_enabled_plugins(ctx: Context, runas: str | None = None) -> list[str]:
-    """Return the names of the enabled plugins.
+    """Return the names of the enabled plugins of RabbitMQ.
 
     CLI Example:
 
@@ -497,7 +508,7 @@ def list_enabled_plugins(ctx: Context, runas: str | None = None) -> list[str]:
 
 
 def plugin_is_enabled(ctx: Context, name: str, runas: str | None = None) -> bool:
-    """Return whether a plugin is enabled.
+    """Return whether a plugin of RabbitMQ is enabled.
 
     CLI Example:
 
@@ -507,7 +518,7 @@ def plugin_is_enabled(ctx: Context, name: str, runas: str | None = None) -> bool
 
 
 def enable_plugin(ctx: Context, name: str, runas: str | None = None) -> dict[str, str]:
-    """Enable a plugin. Return ``{"Enabled": output}``.
+    """Enable a plugin of RabbitMQ. Return ``{"Enabled": output of rabbitmq-plugins}``.
 
     CLI Example:
 
@@ -517,7 +528,7 @@ def enable_plugin(ctx: Context, name: str, runas: str | None = None) -> dict[str
 
 
 def disable_plugin(ctx: Context, name: str, runas: str | None = None) -> dict[str, str]:
-    """Disable a plugin. Return ``{"Disabled": output}``.
+    """Disable a plugin of RabbitMQ. Return ``{"Disabled": output of rabbitmq-plugins}``.
 
     CLI Example:
 
@@ -565,7 +576,9 @@ def _is_data(line: str) -> bool:
 
 
 def _rows(output: str) -> list[list[str]]:
-    """Return the rows of a table as lists of columns, without titles and the names of columns."""
+    """Return the rows of a table that rabbitmqctl printed, as lists of column texts, without titles and column
+    names.
+    """
     rows = [line.strip("\r\n").split("\t") for line in output.splitlines() if _is_data(line)]
     return rows[1:] if rows and tuple(rows[0]) in _HEADERS else rows
 

@@ -25,7 +25,8 @@ def available(ctx: Context) -> str | None:
 
 
 def list_(ctx: Context) -> dict[str, dict[str, str]]:
-    """Return the RAIDs: a map of device to its properties, such as device, level, metadata, name and uuid.
+    """Return the running software RAIDs: a map of device to a map of its properties, such as device, level,
+    metadata, name and uuid.
 
     CLI Example:
 
@@ -35,8 +36,8 @@ def list_(ctx: Context) -> dict[str, dict[str, str]]:
 
 
 def detail(ctx: Context, device: str = "/dev/md0") -> dict[str, object]:
-    """Return the properties of a RAID, and its members: a map of number to a map of device, major, minor, number,
-    raiddevice and state.
+    """Return the properties of a software RAID as a map, with ``members``: a map of number to a map of device,
+    major, minor, number, raiddevice and state. Raise CommandError if the device does not exist.
 
     CLI Example:
 
@@ -48,8 +49,8 @@ def detail(ctx: Context, device: str = "/dev/md0") -> dict[str, object]:
 
 
 def examine(ctx: Context, device: str, quiet: bool = False) -> dict[str, str]:
-    """Return what the superblock of a member says: a map with MD_LEVEL, MD_DEVICES, MD_UUID and others; {} if the
-    device is no member of a RAID.
+    """Return the data in the superblock of a device that is a member of a software RAID: a map with MD_LEVEL,
+    MD_DEVICES, MD_UUID and others; {} if the device is no member.
 
     quiet
         no effect; Salt then logs no error
@@ -71,7 +72,8 @@ def create(
     test_mode: bool = False,
     **kwargs: object,
 ) -> str | None:
-    """Make a RAID, which destroys what is on the devices. Return mdadm's output.
+    """Make a software RAID, which destroys what is on the devices. Return mdadm's output as text, also if mdadm
+    fails.
 
     level
         0, 1, 4, 5, 6, 10, stripe, mirror ...
@@ -97,7 +99,7 @@ def create(
 def assemble(
     ctx: Context, name: str, devices: str | Sequence[str], test_mode: bool = False, **kwargs: object
 ) -> str | list[str]:
-    """Start a RAID of existing members. Return mdadm's output.
+    """Start a software RAID of existing members. Return mdadm's output as text, also if mdadm fails.
 
     devices
         a list of devices, or text with commas
@@ -116,7 +118,7 @@ def assemble(
 
 
 def add(ctx: Context, name: str, device: str) -> bool:
-    """Add a device to a RAID. Return whether this succeeded.
+    """Add a device to a software RAID. Return whether this succeeded.
 
     CLI Example:
 
@@ -126,7 +128,8 @@ def add(ctx: Context, name: str, device: str) -> bool:
 
 
 def stop(ctx: Context) -> bool:
-    """Stop all RAIDs that are not in use. Return False if mdadm succeeds and True if it fails, as Salt does.
+    """Stop all software RAIDs that are not in use. Return False if mdadm succeeds and True if it fails, as Salt
+    does.
 
     CLI Example:
 
@@ -136,7 +139,8 @@ def stop(ctx: Context) -> bool:
 
 
 def destroy(ctx: Context, device: str) -> bool:
-    """Stop a RAID, remove the superblocks of its members, and remove it from mdadm.conf. Return whether it is gone.
+    """Stop a software RAID, remove the superblocks of its members, and remove it from mdadm.conf. Return whether the
+    RAID no longer exists; False if there was none.
 
     CLI Example:
 
@@ -157,8 +161,8 @@ def destroy(ctx: Context, device: str) -> bool:
 
 
 def save_config(ctx: Context) -> str | None:
-    """Write the running RAIDs into mdadm.conf, and rebuild the initramfs. Return the output of the program that does
-    the latter; None on systems of other families than Debian and RedHat.
+    """Write the running software RAIDs into mdadm.conf, and rebuild the initramfs. Return the output of the program
+    that rebuilds it; None on systems of other families than Debian and RedHat.
 
     CLI Example:
 
@@ -180,7 +184,7 @@ def save_config(ctx: Context) -> str | None:
 
 
 def parse_scan(text: str) -> dict[str, dict[str, str]]:
-    """Return the output of ``mdadm --detail --scan`` as a map of device to its properties."""
+    """Return the output of ``mdadm --detail --scan`` as a map of RAID device to a map of its properties."""
     found = {}
     for words in (line.split() for line in text.splitlines()):
         if len(words) > 1:
@@ -190,7 +194,9 @@ def parse_scan(text: str) -> dict[str, dict[str, str]]:
 
 
 def parse_detail(text: str, device: str) -> dict[str, object]:
-    """Return the output of ``mdadm --detail`` as a map of property to value, with ``members``."""
+    """Return the output of ``mdadm --detail`` as a map of property to value, with ``members``: a map of number to a
+    map that describes the member.
+    """
     members: dict[str, dict[str, str]] = {}
     found: dict[str, object] = {"members": members}
     for line in text.splitlines():

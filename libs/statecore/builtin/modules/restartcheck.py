@@ -39,7 +39,9 @@ _NEVER = ("screen", "systemd")
 
 @dataclass
 class _Package:
-    """A package with processes that use its deleted files, and the services that it has."""
+    """A package whose replaced or deleted files are still in use: the lines of its processes, its init scripts and
+    its units.
+    """
 
     process_name: str
     processes: list[str] = field(default_factory=list)
@@ -54,8 +56,8 @@ def restartcheck(
     excludepid: object = None,
     **kwargs: object,
 ) -> object:
-    """Return which packages have processes that must be restarted after an upgrade, and how, as text; a sentence if
-    there is none.
+    """Return a text that lists the packages whose processes use replaced files, and the commands that restart their
+    services; a sentence if there are none.
 
     ignorelist
         packages to leave out; screen and systemd without it
@@ -108,7 +110,9 @@ def restartcheck(
 
 
 def deleted_maps(text: str) -> list[str]:
-    """Return the deleted files that /proc/PID/maps names, without those that belong to no package."""
+    """Return the paths of deleted files in the text of /proc/PID/maps, without paths below /tmp, /home and others
+    that belong to no package.
+    """
     paths = (found[1] for line in text.splitlines() if (found := _MAP.match(line)))
     names = (path.removesuffix(_DELETED) for path in paths if path.endswith(_DELETED))
     return list(dict.fromkeys(name for name in names if not _IGNORED.match(name)))
@@ -137,7 +141,7 @@ def _program(ctx: Context, pid: int) -> str | None:
 
 
 def _services(ctx: Context) -> dict[int, str]:
-    """Return a map of main process id to the running service."""
+    """Return a map of main process id to service name, for the running services."""
     found = {}
     for service in ctx.call("service.get_running"):
         shown = ctx.call("service.show", service) if "service.show" in ctx.functions else {}
@@ -148,7 +152,7 @@ def _services(ctx: Context) -> dict[int, str]:
 
 
 def _new_kernel(ctx: Context, family: str) -> bool:
-    """Return whether the newest installed kernel is another one than the running."""
+    """Return whether the newest installed kernel differs from the running one."""
     if family == "RedHat":
         lines = ctx.host.run(["rpm", "-q", "--last", "kernel"]).stdout.splitlines()
         names = [line.split()[0].removeprefix("kernel-") for line in lines if line.startswith("kernel-")]
@@ -164,7 +168,9 @@ def _release_key(release: str) -> list[tuple[int, str]]:
 
 
 def _find_services(ctx: Context, owner: str, package: _Package, family: str) -> None:
-    """Fill in the init scripts and units of a package, or those with the name of its process."""
+    """Store the init scripts and units of the package ``owner`` in ``package``; if it has none, the service with the
+    name of its process.
+    """
     listed = ctx.call("pkg.file_list", owner)
     for path in listed.get("files", ()) if isinstance(listed, dict) else ():
         if path.startswith(_SCRIPTS) and not path.endswith(".sh"):

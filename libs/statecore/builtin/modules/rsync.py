@@ -85,7 +85,7 @@ def rsync(
 
 
 def version(ctx: Context) -> str:
-    """Return the version of rsync.
+    """Return the version of rsync as text. Raise CommandError if rsync does not show it.
 
     CLI Example:
 
@@ -98,7 +98,7 @@ def version(ctx: Context) -> str:
 
 
 def config(ctx: Context, conf_path: str = "/etc/rsyncd.conf") -> str:
-    """Return the configuration of the rsync daemon.
+    """Return the text of the rsync daemon's configuration file. Raise CommandError if it does not exist.
 
     CLI Example:
 
@@ -123,7 +123,7 @@ def options(
     dryrun: object,
     rsh: Any,
 ) -> list[str]:
-    """Return rsync's options for the arguments of ``rsync.rsync``."""
+    """Return rsync's command-line options for the arguments of ``rsync.rsync``, as a list of words."""
     words = ["-avz"]
     words += [word for word, given in (("--delete", delete), ("--force", force), ("--update", update)) if given]
     words += [f"--rsh={rsh}"] if rsh else []
@@ -136,7 +136,9 @@ def options(
 
 
 def _fetched(ctx: Context, source: str, place: str, saltenv: str | None) -> str:
-    """Copy a file or directory of the state tree to the host. Return the source for rsync."""
+    """Copy a file or directory of the state tree into the directory ``place`` of the host. Return the path for
+    rsync's argument SRC. Raise CommandError if the tree does not have it.
+    """
     environment = saltenv or ctx.saltenv
     inner = source.removeprefix(_SCHEME).rstrip("/")
     if inner in ctx.call("cp.list_master_dirs", saltenv=environment):

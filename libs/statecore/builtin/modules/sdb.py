@@ -13,10 +13,10 @@ ALIASES = {"set": "set_"}
 
 
 def get(ctx: Context, uri: object, strict: bool = False) -> object:
-    """Return the value at a URI. A value that is no URI, or whose profile is unknown, is returned unchanged.
+    """Return the value at an ``sdb://`` URI. A value that is no such URI, or whose profile is unknown, is returned unchanged.
 
     strict
-        True: raise InvocationError instead
+        True: raise InvocationError for such a value
 
     CLI Example:
 
@@ -26,7 +26,8 @@ def get(ctx: Context, uri: object, strict: bool = False) -> object:
 
 
 def set_(ctx: Context, uri: object, value: object) -> object:
-    """Store a value at a URI. Return the driver's answer, False if the URI names no profile.
+    """Store a value at an ``sdb://`` URI. Return the result of the profile's driver, False if the URI names no
+    profile.
 
     CLI Example:
 
@@ -36,7 +37,8 @@ def set_(ctx: Context, uri: object, value: object) -> object:
 
 
 def delete(ctx: Context, uri: object) -> object:
-    """Delete the value at a URI. Return the driver's answer, False if the URI names no profile.
+    """Delete the value at an ``sdb://`` URI. Return the result of the profile's driver, False if the URI names no
+    profile.
 
     CLI Example:
 
@@ -46,8 +48,8 @@ def delete(ctx: Context, uri: object) -> object:
 
 
 def get_or_set_hash(ctx: Context, uri: object, length: int = 8, chars: str = sdb.HASH_CHARACTERS) -> object:
-    """Return the value at a URI. If there is none, store a random text there and return it. Return False for a text that
-    is no URI.
+    """Return the value at an ``sdb://`` URI. If there is none, store a random text there and return it. Return False
+    for a text that is no such URI.
 
     length
         number of characters of the random text

@@ -32,7 +32,9 @@ _PORT = re.compile(r"(tcp|udp)/(\d+(?:-\d+)?)")
 
 
 class ModuleState(TypedDict):
-    """One policy module of SELinux, as ``selinux.list_semod`` returns it."""
+    """State of one policy module of SELinux: ``Enabled`` (bool) and ``Version`` (always None), as
+    ``selinux.list_semod`` returns it.
+    """
 
     Enabled: bool
     Version: str | None
@@ -48,7 +50,8 @@ def available(ctx: Context) -> str | None:
 
 
 def selinux_fs_path(ctx: Context) -> str | None:
-    """Return the directory where the kernel shows SELinux; None if it is disabled.
+    """Return the directory in which the kernel shows the state of SELinux, such as /sys/fs/selinux; None if SELinux
+    is disabled.
 
     CLI Example:
 
@@ -75,8 +78,8 @@ def getenforce(ctx: Context) -> str:
 
 
 def getconfig(ctx: Context) -> str | None:
-    """Return the mode after the next start, from /etc/selinux/config: Enforcing, Permissive or Disabled; None if the
-    file does not say it.
+    """Return SELinux's mode after the next start, from /etc/selinux/config: Enforcing, Permissive or Disabled; None
+    if the file has no line SELINUX.
 
     CLI Example:
 
@@ -88,7 +91,8 @@ def getconfig(ctx: Context) -> str | None:
 
 
 def setenforce(ctx: Context, mode: str) -> str:
-    """Set the mode, now and in /etc/selinux/config. Return the mode in which SELinux then runs.
+    """Set SELinux's mode, now and in /etc/selinux/config. Return the mode in which SELinux then runs. Raise
+    InvocationError for an unknown mode.
 
     mode
         enforcing, permissive, or disabled. A disabled SELinux is permissive until the next start; a host that runs
@@ -121,7 +125,8 @@ def setenforce(ctx: Context, mode: str) -> str:
 
 
 def list_sebool(ctx: Context) -> dict[str, selinux_output.BooleanState]:
-    """Return a map of boolean to State, Default (on or off) and Description.
+    """Return the booleans of the SELinux policy: a map of boolean to a map of State, Default (on or off) and
+    Description.
 
     CLI Example:
 
@@ -131,7 +136,8 @@ def list_sebool(ctx: Context) -> dict[str, selinux_output.BooleanState]:
 
 
 def getsebool(ctx: Context, boolean: str) -> selinux_output.BooleanState | dict[str, str]:
-    """Return State, Default and Description of a boolean; {} if the policy does not have it.
+    """Return a map of State, Default and Description of a boolean of the SELinux policy; {} if the policy does not
+    have it.
 
     CLI Example:
 
@@ -141,7 +147,7 @@ def getsebool(ctx: Context, boolean: str) -> selinux_output.BooleanState | dict[
 
 
 def setsebool(ctx: Context, boolean: str, value: object, persist: bool = False) -> bool:
-    """Set a boolean. Return whether this succeeded.
+    """Set a boolean of the SELinux policy. Return whether this succeeded.
 
     value
         on, off, true, false, 1 or 0
@@ -156,7 +162,7 @@ def setsebool(ctx: Context, boolean: str, value: object, persist: bool = False) 
 
 
 def setsebools(ctx: Context, pairs: Mapping[str, object], persist: bool = False) -> bool:
-    """Set several booleans at once: a map of boolean to value. Return whether this succeeded.
+    """Set several booleans of the SELinux policy at once: a map of boolean to value. Return whether this succeeded.
 
     persist
         True: also after the next start
@@ -173,7 +179,8 @@ def setsebools(ctx: Context, pairs: Mapping[str, object], persist: bool = False)
 
 
 def list_semod(ctx: Context) -> dict[str, ModuleState]:
-    """Return a map of policy module to Enabled and Version (always None: semodule no longer shows it).
+    """Return the installed policy modules of SELinux: a map of module to a map of Enabled (bool) and Version (always
+    None: semodule no longer shows it).
 
     CLI Example:
 
@@ -184,7 +191,7 @@ def list_semod(ctx: Context) -> dict[str, ModuleState]:
 
 
 def getsemod(ctx: Context, module: str) -> ModuleState | dict[str, object]:
-    """Return Enabled and Version of a policy module; {} if it is not installed.
+    """Return a map of Enabled (bool) and Version (None) of a policy module of SELinux; {} if it is not installed.
 
     CLI Example:
 
@@ -194,7 +201,7 @@ def getsemod(ctx: Context, module: str) -> ModuleState | dict[str, object]:
 
 
 def setsemod(ctx: Context, module: str, state: str) -> bool:
-    """Enable or disable a policy module. Return whether this succeeded.
+    """Enable or disable a policy module of SELinux. Return whether this succeeded.
 
     state
         Enabled or Disabled
@@ -210,7 +217,8 @@ def setsemod(ctx: Context, module: str, state: str) -> bool:
 
 
 def install_semod(ctx: Context, module_path: str) -> bool:
-    """Install a policy module from a file. Return whether this succeeded.
+    """Install a policy module of SELinux from a file. Return whether this succeeded. Raise CommandError if the state
+    tree does not have the file.
 
     module_path
         path on the host, or a file of the state tree (salt://)
@@ -236,7 +244,7 @@ def install_semod(ctx: Context, module_path: str) -> bool:
 
 
 def remove_semod(ctx: Context, module: str) -> bool:
-    """Remove a policy module. Return whether this succeeded.
+    """Remove a policy module of SELinux. Return whether this succeeded.
 
     CLI Example:
 
@@ -249,7 +257,8 @@ def remove_semod(ctx: Context, module: str) -> bool:
 
 
 def filetype_id_to_string(ctx: Context, filetype: str = "a") -> str:
-    """Return the kind of file that a letter means, as ``semanage fcontext --list`` shows it.
+    """Return the name of the kind of file that a letter means, such as "regular file" for f, as ``semanage fcontext
+    --list`` shows it. Raise InvocationError for another letter.
 
     filetype
         a (all files), f, d, c, b, s, l or p
@@ -271,8 +280,8 @@ def fcontext_get_policy(
     sel_user: str | None = None,
     sel_level: str | None = None,
 ) -> dict[str, str] | None:
-    """Return the rule of the policy for a file specification: filespec, filetype, sel_user, sel_role, sel_type and
-    sel_level. Return None if there is no rule with all given parts.
+    """Return the rule of the SELinux policy for a file specification: a map of filespec, filetype, sel_user,
+    sel_role, sel_type and sel_level. Return None if there is no rule with all given parts.
 
     name
         the file specification, a regular expression
@@ -298,8 +307,8 @@ def fcontext_add_policy(
     sel_user: str | None = None,
     sel_level: str | None = None,
 ) -> RunResult:
-    """Add a rule for a file specification to the policy, or change the existing rule. Return a map with pid, retcode,
-    stdout and stderr of semanage.
+    """Add a rule for a file specification to the SELinux policy, or change the existing rule. Return a map with pid,
+    retcode, stdout and stderr of semanage.
 
     The files get the new context by ``selinux.fcontext_apply_policy``.
 
@@ -320,8 +329,8 @@ def fcontext_delete_policy(
     sel_user: str | None = None,
     sel_level: str | None = None,
 ) -> RunResult:
-    """Delete a rule for a file specification from the policy. Return a map with pid, retcode, stdout and stderr of
-    semanage.
+    """Delete a rule for a file specification from the SELinux policy. Return a map with pid, retcode, stdout and
+    stderr of semanage.
 
     CLI Example:
 
@@ -331,7 +340,8 @@ def fcontext_delete_policy(
 
 
 def fcontext_policy_is_applied(ctx: Context, name: str, recursive: bool = False) -> str:
-    """Return what restorecon would change, "" if the files have the contexts of the policy.
+    """Return the changes that restorecon would make, as its text; "" if the files have the contexts of the SELinux
+    policy.
 
     name
         path of a file or directory
@@ -346,8 +356,8 @@ def fcontext_policy_is_applied(ctx: Context, name: str, recursive: bool = False)
 
 
 def fcontext_apply_policy(ctx: Context, name: str, recursive: bool = False) -> dict[str, object]:
-    """Give a file the context of the policy. Return a map with pid, retcode, stdout and stderr of restorecon, and
-    ``changes``: path -> old and new parts of its context.
+    """Give a file the context of the SELinux policy. Return a map with pid, retcode, stdout and stderr of
+    restorecon, and, if there are any, ``changes``: a map of path to the old and new parts of its context.
 
     recursive
         True: also everything below the directory
@@ -372,8 +382,8 @@ def fcontext_apply_policy(ctx: Context, name: str, recursive: bool = False) -> d
 def port_get_policy(
     ctx: Context, name: str, sel_type: str | None = None, protocol: str | None = None, port: str | int | None = None
 ) -> dict[str, str] | None:
-    """Return the rule of the policy for a port: sel_type, protocol and port (all ports of the rule); None if there is
-    none.
+    """Return the rule of the SELinux policy for a port: a map of sel_type, protocol and port (all ports of the rule
+    as text); None if there is none.
 
     name
         ``tcp/8080``, ``udp/20-21``; any other name needs ``protocol`` and ``port``
@@ -404,7 +414,7 @@ def port_add_policy(
     port: str | int | None = None,
     sel_range: str | None = None,
 ) -> RunResult:
-    """Add a rule for a port to the policy. Return a map with pid, retcode, stdout and stderr of semanage.
+    """Add a rule for a port to the SELinux policy. Return a map with pid, retcode, stdout and stderr of semanage.
 
     sel_type
         the type, required
@@ -428,7 +438,8 @@ def port_modify_policy(
     port: str | int | None = None,
     sel_range: str | None = None,
 ) -> RunResult:
-    """Change the rule for a port. The arguments and the result are those of ``selinux.port_add_policy``.
+    """Change the rule for a port in the SELinux policy. Return a map with pid, retcode, stdout and stderr of
+    semanage. The arguments are those of ``selinux.port_add_policy``.
 
     CLI Example:
 
@@ -440,7 +451,8 @@ def port_modify_policy(
 def port_delete_policy(
     ctx: Context, name: str, protocol: str | None = None, port: str | int | None = None
 ) -> RunResult:
-    """Delete the rule for a port. Return a map with pid, retcode, stdout and stderr of semanage.
+    """Delete the rule for a port from the SELinux policy. Return a map with pid, retcode, stdout and stderr of
+    semanage.
 
     CLI Example:
 
@@ -495,7 +507,9 @@ def _port_rule(
 
 
 def _protocol_port(name: str, protocol: str | None, port: str | int | None) -> tuple[str, str]:
-    """Return protocol and port (or range) from a name like ``tcp/80``, else from the two arguments."""
+    """Return (protocol, port or range of ports) from a name like ``tcp/80``, else from the two arguments. Raise
+    InvocationError if neither names a port.
+    """
     found = _PORT.fullmatch(str(name)) or _PORT.fullmatch(f"{protocol}/{port}")
     if found is None:
         raise InvocationError(

@@ -1,4 +1,4 @@
-"""What the firmware says of the hardware (SMBIOS, DMI), by dmidecode: Salt's ``smbios`` execution module."""
+"""Data of the firmware about the hardware (SMBIOS, DMI), by dmidecode: Salt's ``smbios`` execution module."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def available(ctx: Context) -> str | None:
 
 
 def get(ctx: Context, string: str, clean: bool = True) -> str | None:
-    """Return one value, None if the firmware has none.
+    """Return one value of the firmware's data about the hardware as text, None if the firmware has none.
 
     string
         the value's name, as dmidecode has it: bios-vendor, system-manufacturer, system-product-name,
@@ -50,7 +50,8 @@ def get(ctx: Context, string: str, clean: bool = True) -> str | None:
 def records(
     ctx: Context, rec_type: object = None, fields: Collection[str] | None = None, clean: bool = True
 ) -> list[dict[str, Any]]:
-    """Return the records of the firmware: a list of maps of handle, description, type and data.
+    """Return the firmware's records about the hardware: a list of maps of handle, description, type (a number) and
+    data (a map of field to value).
 
     rec_type
         only records of this type: a number, or bios, system, baseboard, chassis, processor, memory, cache, connector,
@@ -71,7 +72,9 @@ def records(
 
 
 def parse(text: str, *, clean: bool = True, fields: Collection[str] | None = None) -> list[dict[str, Any]]:
-    """Return dmidecode's output as a list of records."""
+    """Return dmidecode's output as a list of records: maps of handle, description, type and data, as
+    ``smbios.records`` returns them.
+    """
     found = []
     parts = _HANDLE.split(text)[1:]
     for head, body in zip(parts[::2], parts[1::2], strict=False):
@@ -87,7 +90,9 @@ def parse(text: str, *, clean: bool = True, fields: Collection[str] | None = Non
 
 
 def is_clean(key: str, value: str) -> bool:
-    """Return whether a value says something, unlike "To be filled by O.E.M." or 0000000."""
+    """Return whether the firmware's value of a field is a real one, and no placeholder such as "To be filled by
+    O.E.M." or 0000000.
+    """
     if not value or value.lower().startswith("none"):
         return False
     if "uuid" in key:
@@ -100,7 +105,9 @@ def is_clean(key: str, value: str) -> bool:
 
 
 def _data(lines: list[str], *, clean: bool, fields: Collection[str] | None) -> dict[str, Any]:
-    """Return the fields of a record. A line with two tabs is one more value of the field before it."""
+    """Return the fields in the lines of one record of dmidecode: a map of field to value. A line with two tabs is
+    one more value of the field before it.
+    """
     found: dict[str, Any] = {}
     key = ""
     for line in lines:

@@ -13,7 +13,7 @@ from statecore.system.sqlite_databases import opened
 
 
 def version(ctx: Context) -> str:
-    """Return the version of the Python module (pysqlite).
+    """Return the version of the Python module sqlite3 (pysqlite) as text.
 
     CLI Example:
 
@@ -24,7 +24,7 @@ def version(ctx: Context) -> str:
 
 
 def sqlite_version(ctx: Context) -> str:
-    """Return the version of SQLite.
+    """Return the version of the library SQLite as text.
 
     CLI Example:
 
@@ -34,7 +34,8 @@ def sqlite_version(ctx: Context) -> str:
 
 
 def modify(ctx: Context, db: str | None = None, sql: str | None = None) -> bool:
-    """Run one SQL statement that changes a database. Return True.
+    """Run one SQL statement that changes a SQLite database. Return True, False without ``db``. Raise CommandError
+    with SQLite's error.
 
     CLI Example:
 
@@ -44,7 +45,8 @@ def modify(ctx: Context, db: str | None = None, sql: str | None = None) -> bool:
 
 
 def fetch(ctx: Context, db: str | None = None, sql: str | None = None) -> list[list[object]] | bool:
-    """Run one SQL statement. Return its rows as lists.
+    """Run one SQL statement on a SQLite database. Return its rows, each a list of values; False without ``db``.
+    Raise CommandError with SQLite's error.
 
     CLI Example:
 
@@ -54,7 +56,7 @@ def fetch(ctx: Context, db: str | None = None, sql: str | None = None) -> list[l
 
 
 def tables(ctx: Context, db: str | None = None) -> list[list[object]] | bool:
-    """Return the names of the tables of a database, each as a row.
+    """Return the names of the tables of a SQLite database: a list of rows, each a list with one name.
 
     CLI Example:
 
@@ -64,7 +66,7 @@ def tables(ctx: Context, db: str | None = None) -> list[list[object]] | bool:
 
 
 def indices(ctx: Context, db: str | None = None) -> list[list[object]] | bool:
-    """Return the names of the indexes of a database, each as a row.
+    """Return the names of the indexes of a SQLite database: a list of rows, each a list with one name.
 
     CLI Example:
 
@@ -74,7 +76,7 @@ def indices(ctx: Context, db: str | None = None) -> list[list[object]] | bool:
 
 
 def indexes(ctx: Context, db: str | None = None) -> list[list[object]] | bool:
-    """Return the names of the indexes, as ``sqlite3.indices`` does.
+    """Return the names of the indexes of a SQLite database, as ``sqlite3.indices`` does.
 
     CLI Example:
 

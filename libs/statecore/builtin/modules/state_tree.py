@@ -115,8 +115,8 @@ def _parts(ctx: Context, kwargs: Mapping[str, object]) -> RunParts:
 
 
 def _or_errors(ctx: Context, look: Callable[[], object]) -> object:
-    """Return the result of ``look``. If the state tree does not compile, return the list of errors that a state run
-    would return.
+    """Call the function ``look`` and return its result. If the state tree does not compile, return the list of
+    errors that a state run would return.
     """
     try:
         return look()

@@ -17,8 +17,8 @@ _TOP = "/sys"
 
 
 def attr(ctx: Context, key: str, value: object = None) -> object:
-    """Return the value of an attribute, or write it. Return False if there is no such attribute, and the path of a
-    directory.
+    """Return the value of an attribute below /sys, or write it. Return False if there is no such attribute; for a
+    directory return its path.
 
     value
         the value to write; True is then returned if this succeeded
@@ -34,7 +34,7 @@ def attr(ctx: Context, key: str, value: object = None) -> object:
 
 
 def write(ctx: Context, key: str, value: object) -> bool:
-    """Write the value of an attribute. Return whether this succeeded.
+    """Write the value of an attribute below /sys. Return whether this succeeded.
 
     CLI Example:
 
@@ -52,8 +52,8 @@ def write(ctx: Context, key: str, value: object) -> bool:
 
 
 def read(ctx: Context, key: str | Sequence[str], root: str = "") -> Any:
-    """Return the value of an attribute as a number or text; of a directory a map of all its attributes. Return False
-    if there is none, or if it is empty.
+    """Return the value of an attribute below /sys as a number or text; of a directory a map of all its attributes.
+    Return False if there is no such attribute, or if it is empty.
 
     key
         a key, or a list, for which a map of key to value is returned
@@ -87,7 +87,7 @@ def read(ctx: Context, key: str | Sequence[str], root: str = "") -> Any:
 
 
 def target(ctx: Context, key: str, full: bool = True) -> str | bool:
-    """Return the path that a key leads to, links followed; False if there is none.
+    """Return the path below /sys that a key leads to, with links followed; False if there is none.
 
     full
         False: only the last part of the path
@@ -108,8 +108,8 @@ def target(ctx: Context, key: str, full: bool = True) -> str | bool:
 
 
 def interfaces(ctx: Context, root: str) -> dict[str, list[str]] | bool:
-    """Return the attributes below a directory: a map of ``r`` (those that can be read), ``w`` (written) and ``rw``
-    (both) to lists of paths. Return False if there is no such directory.
+    """Return the attributes in a directory below /sys: a map of ``r`` (only readable), ``w`` (only writable) and
+    ``rw`` (both) to lists of relative paths. Return False if there is no such directory.
 
     CLI Example:
 

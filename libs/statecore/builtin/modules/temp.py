@@ -11,7 +11,7 @@ from statecore.model.context import Context
 
 
 def dir(ctx: Context, suffix: str = "", prefix: str = "tmp", parent: str | None = None) -> str:
-    """Make a directory with a new name and mode 0700. Return its path.
+    """Make a directory of the host with a random name and mode 0700. Return its path.
 
     parent
         directory for it; default /tmp
@@ -26,7 +26,7 @@ def dir(ctx: Context, suffix: str = "", prefix: str = "tmp", parent: str | None 
 
 
 def file(ctx: Context, suffix: str = "", prefix: str = "tmp", parent: str | None = None) -> str:
-    """Make an empty file with a new name and mode 0600. Return its path.
+    """Make an empty file of the host with a random name and mode 0600. Return its path.
 
     parent
         directory for it; default /tmp

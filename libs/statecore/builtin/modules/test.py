@@ -329,7 +329,7 @@ def module_report(ctx: Context) -> dict[str, list[str]]:
 
 
 def not_loaded(ctx: Context) -> list[str]:
-    """Return the built-in files of execution modules that cannot be used on this host.
+    """Return the names of the built-in files of execution modules that cannot be used on this host.
 
     CLI Example:
 

@@ -1,4 +1,4 @@
-"""Self-signed certificates, and what is in a certificate: a part of Salt's ``tls`` execution module.
+"""Self-signed certificates, and the fields of a certificate: a part of Salt's ``tls`` execution module.
 
 For authorities and for certificates that they sign, use ``x509``. Certificates are in ``<path>/<tls_dir>/certs``; the path
 is the argument ``cacert_path``, else the option ``ca.cert_base_path`` (/etc/pki).
@@ -33,7 +33,7 @@ _DIGESTS = {each.name: each for each in (hashes.SHA256(), hashes.SHA384(), hashe
 
 
 def cert_base_path(ctx: Context, cacert_path: str | None = None) -> str:
-    """Return the directory below which certificates are.
+    """Return the directory of the host below which ``tls`` keeps certificates.
 
     CLI Example:
 
@@ -44,7 +44,8 @@ def cert_base_path(ctx: Context, cacert_path: str | None = None) -> str:
 
 
 def set_ca_path(ctx: Context, cacert_path: str | None) -> str:
-    """Set the directory below which certificates are, for the rest of this run. Return it.
+    """Set the directory below which ``tls`` keeps certificates, for the rest of this job or state run. Return the
+    directory.
 
     CLI Example:
 
@@ -72,7 +73,8 @@ def create_self_signed_cert(
     digest: str = "sha256",
     replace: bool = False,
 ) -> str:
-    """Make a key and a certificate that it signs itself, unless the certificate exists. Return a sentence with the paths.
+    """Make a private key and a self-signed certificate for it. Return a sentence with the paths, or that the
+    certificate exists already.
 
     bits, days
         size of the RSA key; days that the certificate is valid
@@ -117,8 +119,9 @@ def create_self_signed_cert(
 
 
 def cert_info(ctx: Context, cert: str, digest: str = "sha256") -> dict[str, object]:
-    """Return what is in a certificate: ``subject``, ``issuer``, ``serial_number``, ``fingerprint``, ``not_before`` and
-    ``not_after`` (seconds since 1970), ``subject_alt_names`` and ``signature_algorithm``.
+    """Return the fields of a certificate as a map: ``subject``, ``issuer``, ``serial_number``, ``fingerprint``,
+    ``not_before`` and ``not_after`` (seconds since 1970), ``subject_alt_names`` and ``signature_algorithm``.
+    Raise CommandError for data that is no certificate.
 
     cert
         a path of the host, or the text of the certificate
@@ -154,7 +157,8 @@ def cert_info(ctx: Context, cert: str, digest: str = "sha256") -> dict[str, obje
 
 
 def get_expiration_date(ctx: Context, cert: str, date_format: str = "%Y-%m-%d") -> str:
-    """Return the day on which a certificate expires, in UTC.
+    """Return the day on which a certificate expires (in UTC) as text, by default as YYYY-MM-DD. Raise CommandError
+    for data that is no certificate.
 
     date_format
         format of strftime

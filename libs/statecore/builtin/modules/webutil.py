@@ -13,7 +13,8 @@ def available(ctx: Context) -> str | None:
 def useradd(
     ctx: Context, pwfile: str, user: str, password: str, opts: str = "", runas: str | None = None
 ) -> dict[str, object]:
-    """Add a user to a file, or change its password. Return the result of ``cmd.run_all``. A missing file is created.
+    """Add a user to an htpasswd file, or change its password. Return a map with pid, retcode, stdout and stderr of
+    htpasswd. A missing file is created.
 
     opts
         further letters of options, such as ``B`` for bcrypt
@@ -32,8 +33,8 @@ def useradd(
 def userdel(
     ctx: Context, pwfile: str, user: str, runas: str | None = None, all_results: bool = False
 ) -> list[str] | dict[str, object] | str:
-    """Delete a user from a file. Return the lines of output, with ``all_results`` the result of ``cmd.run_all``; a
-    sentence if there is no such file.
+    """Delete a user from an htpasswd file. Return the lines of htpasswd's output, with ``all_results`` a map with
+    its pid, retcode, stdout and stderr; a sentence if there is no such file.
 
     CLI Example:
 
@@ -48,7 +49,7 @@ def userdel(
 
 
 def verify(ctx: Context, pwfile: str, user: str, password: str, opts: str = "", runas: str | None = None) -> bool:
-    """Return whether a file has the user with this password; False if there is no such file.
+    """Return whether an htpasswd file has the user with this password; False if there is no such file.
 
     CLI Example:
 

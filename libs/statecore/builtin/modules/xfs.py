@@ -13,7 +13,7 @@ from statecore.system.hostfiles import mount_table
 
 def info(ctx: Context, device: str) -> dict[str, dict[str, str]]:
     """Return the geometry of a mounted XFS file system: a map of section (meta-data, data, naming, log, realtime) to
-    its values.
+    a map of its values. Raise CommandError with the error of xfs_info.
 
     CLI Example:
 
@@ -39,7 +39,8 @@ def mkfs(
     nmo: str | None = None,
     dso: str | None = None,
 ) -> dict[str, dict[str, str]]:
-    """Make an XFS file system, which destroys what is on the device. Return its geometry, as ``xfs.info`` does.
+    """Make an XFS file system on a device, which destroys what is on the device. Return its geometry, as
+    ``xfs.info`` does. Raise CommandError with the error of mkfs.xfs.
 
     label
         the label, of at most 12 characters
@@ -68,7 +69,8 @@ def mkfs(
 def modify(
     ctx: Context, device: str, label: str | None = None, lazy_counting: bool | None = None, uuid: bool | None = None
 ) -> dict[str, dict[str, Any]]:
-    """Change an XFS file system that is not mounted. Return it as ``xfs.devices`` does.
+    """Change an XFS file system that is not mounted. Return a map of device to its properties, as ``xfs.devices``
+    does. Raise CommandError if no change is given, or with the error of xfs_admin.
 
     label
         the new label
@@ -92,8 +94,8 @@ def modify(
 
 
 def devices(ctx: Context) -> dict[str, dict[str, Any]]:
-    """Return the XFS file systems: a map of device to label, uuid and others; mount_point and options of those that are
-    mounted.
+    """Return the XFS file systems of the host: a map of device to a map of label, uuid and others, with mount_point
+    and options if it is mounted.
 
     CLI Example:
 
@@ -103,7 +105,8 @@ def devices(ctx: Context) -> dict[str, dict[str, Any]]:
 
 
 def defragment(ctx: Context, device: str) -> dict[str, str]:
-    """Defragment a mounted XFS file system. Return a map with ``log``, the output of xfs_fsr.
+    """Defragment a mounted XFS file system. Return a map with ``log``, the output of xfs_fsr. Raise CommandError if
+    the device is not mounted.
 
     CLI Example:
 
@@ -117,7 +120,8 @@ def defragment(ctx: Context, device: str) -> dict[str, str]:
 
 
 def estimate(ctx: Context, path: str) -> dict[str, dict[str, str]]:
-    """Return how much room a directory would take on XFS: a map of path to "block _size", blocks, megabytes, logsize.
+    """Return the space that a directory would need on an XFS file system: a map of path to a map of "block _size",
+    blocks, megabytes and logsize. Raise CommandError if the path does not exist.
 
     CLI Example:
 
@@ -138,8 +142,8 @@ def dump(
     label: str | None = None,
     noerase: object = None,
 ) -> dict[str, str]:
-    """Dump a mounted XFS file system into a file. Return "Session ID", "Session label", "Media size", "Dump complete"
-    and "Status".
+    """Dump a mounted XFS file system into a file by xfsdump. Return a map with "Session ID", "Session label", "Media
+    size", "Dump complete" and "Status".
 
     level
         0 for everything, 1 to 9 for what changed since the dump of the level below
@@ -160,7 +164,8 @@ def dump(
 
 
 def inventory(ctx: Context) -> dict[str, Any]:
-    """Return the inventory of dumps: a map, as deep as xfsrestore shows it, and ``restore_status``.
+    """Return xfsrestore's inventory of dumps: nested maps, as deep as xfsrestore shows them, and ``restore_status``,
+    its last line.
 
     CLI Example:
 
@@ -170,7 +175,8 @@ def inventory(ctx: Context) -> dict[str, Any]:
 
 
 def prune_dump(ctx: Context, sessionid: str) -> dict[str, str]:
-    """Remove a dump from the inventory. Return what it said of the dump.
+    """Remove a dump of an XFS file system from the inventory. Return a map of the removed entry's fields. Raise
+    CommandError if there is no such dump.
 
     CLI Example:
 
@@ -186,7 +192,9 @@ def prune_dump(ctx: Context, sessionid: str) -> dict[str, str]:
 
 
 def parse_geometry(text: str) -> dict[str, dict[str, str]]:
-    """Return the output of xfs_info as a map of section to its values. A line that begins with = continues a section."""
+    """Return the output of xfs_info as a map of section to a map of its values. A line that begins with = continues
+    the section before it.
+    """
     found: dict[str, dict[str, str]] = {}
     section: dict[str, str] = {}
     for line in text.splitlines():
@@ -206,7 +214,9 @@ def parse_geometry(text: str) -> dict[str, dict[str, str]]:
 
 
 def parse_dump(text: str) -> dict[str, str]:
-    """Return the output of xfsdump as a map."""
+    """Return the output of xfsdump as a map with "Session ID", "Session label", "Media size", "Dump complete" and
+    "Status".
+    """
     patterns = {
         "Session ID": r"session id:\s+(\S+)",
         "Session label": r"session label: (.*)",
@@ -223,7 +233,9 @@ def parse_dump(text: str) -> dict[str, str]:
 
 
 def parse_inventory(text: str) -> dict[str, Any]:
-    """Return the output of ``xfsrestore -I`` as nested maps: a line with only a name holds the deeper ones after it."""
+    """Return the output of ``xfsrestore -I`` as nested maps: a line with only a name holds the deeper lines after
+    it. The last line is ``restore_status``.
+    """
     lines = [line for line in text.splitlines() if line.strip()]
     found: dict[str, Any] = {}
     places: list[dict[str, Any]] = [found]

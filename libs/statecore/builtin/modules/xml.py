@@ -16,7 +16,8 @@ from statecore.model.errors import CommandError
 
 
 def get_value(ctx: Context, file: str, element: str) -> str | bool | None:
-    """Return the text of an element, None if it has none. Return False if there is no such element.
+    """Return the text of an element of an XML file, None if the element has no text. Return False if there is no
+    such element. Raise CommandError if the file cannot be read or is no XML.
 
     CLI Example:
 
@@ -27,7 +28,8 @@ def get_value(ctx: Context, file: str, element: str) -> str | bool | None:
 
 
 def set_value(ctx: Context, file: str, element: str, value: object) -> bool:
-    """Set the text of an element. Return True, False if there is no such element.
+    """Set the text of an element of an XML file. Return True, False if there is no such element. Raise CommandError
+    if the file cannot be read or is no XML.
 
     CLI Example:
 
@@ -43,7 +45,7 @@ def set_value(ctx: Context, file: str, element: str, value: object) -> bool:
 
 
 def get_attribute(ctx: Context, file: str, element: str) -> dict[str, str] | bool:
-    """Return the attributes of an element as a map. Return False if there is no such element.
+    """Return the attributes of an element of an XML file as a map. Return False if there is no such element.
 
     CLI Example:
 
@@ -54,7 +56,7 @@ def get_attribute(ctx: Context, file: str, element: str) -> dict[str, str] | boo
 
 
 def set_attribute(ctx: Context, file: str, element: str, key: str, value: object) -> bool:
-    """Set an attribute of an element. Return True, False if there is no such element.
+    """Set an attribute of an element of an XML file. Return True, False if there is no such element.
 
     CLI Example:
 

@@ -49,7 +49,7 @@ class CookieFile:
 
 
 def cookie_file(ctx: Context, kept: tuple[str | None, str] | None, session: str | None) -> CookieFile | None:
-    """Return the cookie jar for an HTTP request, None if the request keeps no cookies.
+    """Return the CookieFile (cookie jar) for an HTTP request, None if the request keeps no cookies.
 
     ``kept`` is (file or None, format), ``session`` the file for session cookies. Without a file name, a file in the
     minion's cache is used.

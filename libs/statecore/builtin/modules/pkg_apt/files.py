@@ -11,7 +11,8 @@ _NAMES = {"package": "name", "origin": "vendor", "section": "group", "maintainer
 
 
 def owner(ctx: Context, *paths: str, **kwargs: object) -> str | dict[str, str]:
-    """Return the package that a file of the host belongs to, "" if none; of several files a map of file to package.
+    """Return the name of the package that a file of the host belongs to, "" if there is none; for several files a
+    map of file to package.
 
     CLI Example:
 
@@ -23,7 +24,8 @@ def owner(ctx: Context, *paths: str, **kwargs: object) -> str | dict[str, str]:
 
 
 def file_list(ctx: Context, *packages: str, **kwargs: object) -> Any:
-    """Return the files of packages: a map of ``errors`` and ``files``. Of all installed packages without an argument.
+    """Return the files of packages, or without an argument of all installed ones: a map of ``errors`` and ``files``
+    (lists).
 
     CLI Example:
 
@@ -33,7 +35,7 @@ def file_list(ctx: Context, *packages: str, **kwargs: object) -> Any:
 
 
 def file_dict(ctx: Context, *packages: str, **kwargs: object) -> Any:
-    """Return the files of packages: a map of ``errors`` and ``packages`` (package to its files).
+    """Return the files of packages: a map of ``errors`` (a list) and ``packages`` (a map of package to its files).
 
     CLI Example:
 
@@ -43,8 +45,8 @@ def file_dict(ctx: Context, *packages: str, **kwargs: object) -> Any:
 
 
 def info_installed(ctx: Context, *names: str, **kwargs: object) -> dict[str, dict[str, str]]:
-    """Return what dpkg knows of installed packages: a map of package to its fields (name, version, vendor, packager,
-    url, group, arch ...).
+    """Return dpkg's data about installed packages: a map of package to a map of its fields (name, version, vendor,
+    packager, url, group, arch ...).
 
     failhard
         False: return {} instead of raising CommandError for an unknown package

@@ -34,7 +34,8 @@ _SHORT = 8
 
 
 def key_ids(given: object) -> tuple[str, ...]:
-    """Return the argument ``keyid`` (text, number or a list of these) as key IDs in capital hexadecimal digits.
+    """Return the argument ``keyid`` (text, number or a list of these) as a tuple of OpenPGP key IDs in capital
+    hexadecimal digits.
 
     Raises InvocationError for anything else.
     """
@@ -50,7 +51,8 @@ def key_ids(given: object) -> tuple[str, ...]:
 
 
 def fetched(ctx: Context, server: str, wanted: Sequence[str]) -> bytes:
-    """Return the keys with these IDs from a key server, in binary. Raises CommandError if the server does not have one.
+    """Return the OpenPGP keys with the IDs ``wanted`` from a key server, in binary form. Raises CommandError if the
+    server does not have one of them, or sends another key.
 
     Each key's fingerprint is compared with its ID, so the server need not be trusted, unless the ID has only 8 digits.
     """
@@ -74,7 +76,7 @@ def _fetched(ctx: Context, server: str, key_id: str) -> bytes:
 
 
 def lookup_url(server: str, key_id: str) -> str:
-    """Return the URL of a key on a key server, which is a host name or a URL (hkp, hkps, http, https).
+    """Return the URL of an OpenPGP key on a key server. ``server`` is a host name or a URL (hkp, hkps, http, https).
 
     Raises InvocationError for another scheme.
     """
@@ -95,7 +97,9 @@ class Ppa:
 
     @classmethod
     def of(cls, ctx: Context, text: str) -> Ppa:
-        """Return the archive that ``ppa:OWNER/NAME`` names. Raises InvocationError for another form, or another system."""
+        """Return the Ppa (archive of Launchpad) that ``ppa:OWNER/NAME`` names. Raises InvocationError for another
+        form, or on an operating system that such archives do not serve.
+        """
         if ctx.grains.get("os") not in PPA_SYSTEMS:
             systems = ", ".join(sorted(PPA_SYSTEMS))
             raise InvocationError(
@@ -113,26 +117,28 @@ class Ppa:
         return cls(owner, name or "ppa")
 
     def addresses(self) -> list[str]:
-        """Return the URIs under which sources name this archive, the current one first."""
+        """Return the URIs by which APT sources may name this archive of Launchpad, the current one first."""
         names = ("ppa.launchpadcontent.net", "ppa.launchpad.net")
         hosts = [f"{scheme}://{name}" for name in names for scheme in ("https", "http")]
         return [f"{host}/{self.owner}/{self.name}/ubuntu" for host in hosts]
 
     def private_address(self, login: str) -> str:
-        """Return the URI of the private archive for a ``user:password``."""
+        """Return the URI of this archive of Launchpad as a private one, with the login ``user:password`` in it."""
         return f"https://{login}@private-ppa.launchpadcontent.net/{self.owner}/{self.name}/ubuntu"
 
     def file(self, release: str) -> str:
-        """Return the path of the file with the archive's source, as add-apt-repository calls it."""
+        """Return the path of the ``.list`` file for this archive of Launchpad, named as by add-apt-repository."""
         return f"/etc/apt/sources.list.d/{self.stem}-{release}.list"
 
     @property
     def stem(self) -> str:
-        """Beginning of the names of the archive's files."""
+        """Beginning of the names of this archive's files, such as ``OWNER-ubuntu-NAME``."""
         return re.sub(r"[^A-Za-z0-9_-]", "_", f"{self.owner}-ubuntu-{self.name}")
 
     def fingerprint(self, ctx: Context) -> str:
-        """Ask Launchpad for the fingerprint of the archive's signing key. Raises CommandError."""
+        """Ask Launchpad for the fingerprint of the archive's signing key. Raises CommandError if Launchpad does not
+        know the archive, or returns no fingerprint.
+        """
         url = f"{_LAUNCHPAD}/~{quote(self.owner)}/+archive/ubuntu/{quote(self.name)}"
         try:
             told = json.loads(package_requests.fetched(ctx, url).read_bytes())

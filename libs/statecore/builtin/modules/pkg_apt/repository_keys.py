@@ -40,7 +40,7 @@ class KeyLocation:
 
     @classmethod
     def of(cls, directory: str, name: str | None) -> KeyLocation:
-        """Return the location of a signing key in a directory. The file name is "key" by default."""
+        """Return the KeyLocation in a directory. The file name is "key" by default."""
         return cls(directory.rstrip("/"), name or "key")
 
     def path(self, data: bytes) -> str:
@@ -52,8 +52,8 @@ class KeyLocation:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A signing key that the host shall have, and its location. It is given by a URL, by its text, by IDs on a key server, or
-    by the archive of Launchpad that it signs.
+    """A signing key that the host must have, and its location. It is given by a URL, by its text, by IDs on a key
+    server, or by the archive of Launchpad that it signs.
     """
 
     location: KeyLocation
@@ -65,8 +65,9 @@ class Key:
 
 
 def of(wanted: AptSource, given: Mapping[str, Any], ppa: Ppa | None = None) -> Key | None:
-    """Return the signing key for an APT source from the arguments key_url, key_text, or keyid and keyserver, or of the archive
-    of Launchpad; None if none is given. Raises InvocationError for a keyid without a keyserver.
+    """Return the Key (signing key and location) for an APT source from the arguments key_url, key_text, or keyid and
+    keyserver, or of the archive of Launchpad; None if none is given. Raises InvocationError for a keyid without a
+    keyserver.
     """
     key_url, key_text, server = given.get("key_url"), given.get("key_text"), given.get("keyserver")
     ids = keyservers.key_ids(given["keyid"]) if given.get("keyid") else ()

@@ -29,7 +29,7 @@ _TRUE = ("yes", "true", "with", "on", "enable", "1")
 
 @dataclass(frozen=True, slots=True)
 class SourceFileEntry:
-    """An APT source, and the file that contains it."""
+    """An APT source, the path of the file that contains it, and all types, URIs and suites of its stanza."""
 
     file: str
     source: AptSource
@@ -171,7 +171,8 @@ def ppa_line(ctx: Context, ppa: keyservers.Ppa, given: Mapping[str, Any]) -> str
 
 
 def consolidate(host: ManagedHost) -> None:
-    """Move all APT sources to /etc/apt/sources.list, one line for each type, address and suite, and remove the other files.
+    """Move all APT sources to /etc/apt/sources.list, one line for each type, address and suite, and remove the other
+    files. Comments are lost. Raises HostError if a file cannot be written.
 
     Comments are lost. Raises HostError.
     """

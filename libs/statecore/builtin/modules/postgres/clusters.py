@@ -23,8 +23,8 @@ def cluster_create(
     data_checksums: bool | None = None,
     wal_segsize: int | str | None = None,
 ) -> dict[str, Any] | bool:
-    """Make a cluster. Return the result of pg_createcluster (``pid``, ``retcode``, ``stdout``, ``stderr``), False if it
-    failed.
+    """Make a PostgreSQL cluster of Debian. Return a map with pid, retcode, stdout and stderr of pg_createcluster,
+    False if it failed.
 
     datadir
         directory of its data
@@ -48,8 +48,8 @@ def cluster_create(
 
 
 def cluster_list(ctx: Context, verbose: bool = False) -> Any:
-    """Return the names of the clusters as ``version/name``; with ``verbose`` a map of each to ``port``, ``status``, ``user``,
-    ``datadir`` and ``log``.
+    """Return the names of the PostgreSQL clusters of Debian as ``version/name``; with ``verbose`` a map of each to a
+    map with ``port``, ``status``, ``user``, ``datadir`` and ``log``.
 
     CLI Example:
 
@@ -74,7 +74,7 @@ def cluster_list(ctx: Context, verbose: bool = False) -> Any:
 
 
 def cluster_exists(ctx: Context, version: str | float, name: str = "main") -> bool:
-    """Return whether there is a cluster of this version and name.
+    """Return whether the host has a PostgreSQL cluster of this version and name.
 
     CLI Example:
 
@@ -84,7 +84,8 @@ def cluster_exists(ctx: Context, version: str | float, name: str = "main") -> bo
 
 
 def cluster_remove(ctx: Context, version: str | float, name: str = "main", stop: bool = False) -> dict[str, Any]:
-    """Remove a cluster with its data. Return the result of pg_dropcluster, with ``changes`` if it succeeded.
+    """Remove a PostgreSQL cluster of Debian with its data. Return a map with pid, retcode, stdout and stderr of
+    pg_dropcluster, and the sentence ``changes`` if it succeeded.
 
     stop
         True: stop a cluster that runs; without it, pg_dropcluster fails

@@ -19,7 +19,7 @@ _FLAGS = ("failhard", "force", "state_events", "cache", "mock")
 
 
 def split(names: object, argument: str = "mods") -> list[str]:
-    """Return the names of SLS files or IDs in an argument as a list. The argument is a list, or text with commas."""
+    """Return an argument of SLS names or IDs as a list of names. The argument is a list, or text with commas."""
     if isinstance(names, str | int | float):
         return [name.strip() for name in str(names).split(",")]
     if isinstance(names, list | tuple) and all(isinstance(name, str | int | float) for name in names):
