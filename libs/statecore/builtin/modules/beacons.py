@@ -128,7 +128,8 @@ def enable(ctx: Context, **kwargs: object) -> dict[str, object]:
 
 
 def disable(ctx: Context, **kwargs: object) -> dict[str, object]:
-    """Stop all beacons of the minion. Return a map with ``result`` and ``comment``.
+    """Let the minion run no beacon any more, until ``beacons.enable``. Return a map with ``result`` (bool) and
+    ``comment``.
 
     CLI Example:
 
@@ -140,7 +141,7 @@ def disable(ctx: Context, **kwargs: object) -> dict[str, object]:
 
 
 def enable_beacon(ctx: Context, name: str, **kwargs: object) -> dict[str, object]:
-    """Let the minion run one beacon again. Return a map with ``result`` and ``comment``.
+    """Let the minion run one beacon again. Return a map with ``result`` (bool) and ``comment``.
 
     CLI Example:
 
@@ -150,7 +151,8 @@ def enable_beacon(ctx: Context, name: str, **kwargs: object) -> dict[str, object
 
 
 def disable_beacon(ctx: Context, name: str, **kwargs: object) -> dict[str, object]:
-    """Stop one beacon of the minion. Return a map with ``result`` and ``comment``.
+    """Let the minion run one beacon no more, until ``beacons.enable_beacon``. Return a map with ``result`` (bool)
+    and ``comment``.
 
     CLI Example:
 
@@ -160,7 +162,8 @@ def disable_beacon(ctx: Context, name: str, **kwargs: object) -> dict[str, objec
 
 
 def reset(ctx: Context, **kwargs: object) -> dict[str, object]:
-    """Remove all beacons of the minion except those from pillar. Return a map with ``result`` and ``comment``.
+    """Remove all beacons of the minion except those from pillar. Return a map with ``result`` (bool) and
+    ``comment``.
 
     CLI Example:
 

@@ -40,8 +40,8 @@ ls = list_tab
 
 
 def get_entry(ctx: Context, user: str, identifier: str | None = None, cmd: str | None = None) -> object:
-    """Return the job of a user's cron table that has this identifier; without an identifier, the job with this command.
-    Return False if there is no such job.
+    """Return the job of a user's cron table that has this identifier; without an identifier, the job with this
+    command. The job is a map, as in ``cron.list_tab``. Return False if there is no such job.
     """
     table = list_tab(ctx, user)
     key, wanted = ("identifier", identifier) if identifier else ("cmd", cmd)

@@ -122,7 +122,7 @@ def check_ip(ctx: Context, ip_addr: str) -> object:
 
 
 def A(ctx: Context, host: str, nameserver: str | None = None) -> object:
-    """Return the IPv4 addresses that DNS has for a name, or an error text if there are none.
+    """Return a list of the IPv4 addresses that DNS has for a name; [] or a text with the error if there are none.
 
     CLI Example:
 
@@ -132,19 +132,21 @@ def A(ctx: Context, host: str, nameserver: str | None = None) -> object:
 
 
 def AAAA(ctx: Context, host: str, nameserver: str | None = None) -> object:
-    """Return the IPv6 addresses that DNS has for a name, or an error text if there are none."""
+    """Return a list of the IPv6 addresses that DNS has for a name; [] or a text with the error if there are none."""
     return _addresses(ctx, "AAAA", host, nameserver, socket.AF_INET6)
 
 
 def NS(ctx: Context, domain: str, resolve: bool = True, nameserver: str | None = None) -> object:
-    """Return the addresses of the name servers of a DNS domain, or with ``resolve=False`` their names. Return an error
-    text if the host has no dig.
+    """Return a list of the addresses of the name servers of a DNS domain, or with ``resolve=False`` of their names.
+    Return an error text if the host has no dig.
     """
     return ctx.call("dig.NS", domain, resolve, nameserver) if _has_dig(ctx) else _NO_DIG
 
 
 def SPF(ctx: Context, domain: str, record: str = "SPF", nameserver: str | None = None) -> object:
-    """Return the networks that may send mail for a DNS domain. Return an error text if the host has no dig."""
+    """Return a list of the networks that may send mail for a DNS domain. Return an error text if the host has no
+    dig.
+    """
     return ctx.call("dig.SPF", domain, record, nameserver) if _has_dig(ctx) else _NO_DIG
 
 

@@ -173,7 +173,7 @@ def append(ctx: Context, key: str, val: object, convert: bool = False, delimiter
     convert
         True: turn a grain that is not a list into a list first
 
-    Return the grains that were set, or a sentence with the reason if nothing was appended.
+    Return a map of the grain that was set, or a sentence with the reason if nothing was appended.
     """
     values = copy.deepcopy(get(ctx, key, [], delimiter))
     if convert and not isinstance(values, list):

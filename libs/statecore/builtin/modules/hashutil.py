@@ -51,7 +51,7 @@ def base64_b64encode(ctx: Context, instr: str) -> str:
 
 
 def base64_b64decode(ctx: Context, instr: str) -> str:
-    """Decode a base64 text. Return the decoded text."""
+    """Decode a base64 text. Return the decoded bytes as text (UTF-8). Raise ValueError for wrong padding."""
     return base64.b64decode(_bytes(instr)).decode("utf-8", "surrogateescape")
 
 
@@ -61,7 +61,9 @@ def base64_encodestring(ctx: Context, instr: str) -> str:
 
 
 def base64_decodestring(ctx: Context, instr: str) -> str:
-    """Decode a base64 text of several lines. Return the decoded text."""
+    """Decode a base64 text of several lines. Return the decoded bytes as text (UTF-8). Raise ValueError for wrong
+    padding.
+    """
     return base64.decodebytes(_bytes(instr)).decode("utf-8", "surrogateescape")
 
 
@@ -71,7 +73,7 @@ def base64_encodefile(ctx: Context, fname: str) -> str:
 
 
 def base64_decodefile(ctx: Context, instr: str, outfile: str) -> bool:
-    """Decode base64 and write the bytes to a file of the host. Return True."""
+    """Decode the base64 text ``instr`` and write the bytes to the file ``outfile`` of the host. Return True."""
     managed_file.replace(ctx.host, ctx.host.path(outfile), base64.decodebytes(_bytes(instr)), managed_file.Attributes())
     return True
 

@@ -40,7 +40,7 @@ def available(ctx: Context) -> str | None:
 
 
 def version(ctx: Context, family: str = "ipv4") -> str:
-    """Return the version of the host's iptables or ip6tables.
+    """Return the version of the host's iptables, or with ``family="ipv6"`` of its ip6tables, as text.
 
     CLI Example:
 

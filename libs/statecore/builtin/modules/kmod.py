@@ -75,7 +75,7 @@ def load(ctx: Context, mod: str, persist: bool = False) -> object:
 
 
 def remove(ctx: Context, mod: str, persist: bool = False, comment: bool = True) -> object:
-    """Unload a kernel module. Return the names of all modules that were unloaded, or an error text.
+    """Unload a kernel module. Return the sorted names of all modules that were unloaded with it, or an error text.
 
     persist
         True: also remove the module from the list for the boot

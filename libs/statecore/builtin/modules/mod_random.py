@@ -41,7 +41,8 @@ def get_str(
     whitespace: bool = False,
     printable: bool = False,
 ) -> str:
-    """Return a random text that is safe as a password.
+    """Return a random text of ``length`` characters that is safe as a password. Raise InvocationError if no
+    characters are allowed.
 
     chars
         all characters that may appear; default: those of the kinds that are True

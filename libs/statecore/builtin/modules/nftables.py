@@ -32,7 +32,7 @@ def available(ctx: Context) -> str | None:
 
 
 def version(ctx: Context) -> str:
-    """Return the version of the host's ``nft``.
+    """Return the version of the host's program ``nft`` as text.
 
     CLI Example:
 
@@ -412,7 +412,7 @@ def _outcome(done: CommandResult, good: str, bad: str) -> Answer:
 
 
 def _nft(ctx: Context, words: Sequence[str], *options: str) -> CommandResult:
-    """Run the host's ``nft`` and return its result, also if its exit code is not 0."""
+    """Run the host's ``nft`` and return its result (exit code and output), also if its exit code is not 0."""
     # After `--`, nft takes no word for an option.
     return ctx.host.run(["nft", *options, "--", *words])
 

@@ -61,8 +61,8 @@ def install(
 def uninstall(
     ctx: Context, pkg: str, dir: str | None = None, runas: str | None = None, env: Mapping[str, str] | None = None
 ) -> bool:
-    """Remove a package of Node.js. Return True. Raise CommandError if npm fails; a call from a template returns
-    False then.
+    """Remove a package of Node.js. Return True. If npm fails, jobs and templates get False, and states a
+    CommandError.
 
     CLI Example:
 
@@ -116,7 +116,7 @@ def cache_clean(
     env: Mapping[str, str] | None = None,
     force: bool = False,
 ) -> bool:
-    """Delete npm's cache. Return True. Raise CommandError if npm fails; a call from a template returns False then.
+    """Delete npm's cache. Return True. If npm fails, jobs and templates get False, and states a CommandError.
 
     path
         only this part of the cache
@@ -150,7 +150,7 @@ def cache_list(
 
 
 def cache_path(ctx: Context, runas: str | None = None, env: Mapping[str, str] | None = None) -> str:
-    """Return the path of npm's cache.
+    """Return the path of the directory with npm's cache.
 
     CLI Example:
 

@@ -86,7 +86,7 @@ def get_enabled(ctx: Context) -> list[str]:
 
 
 def get_disabled(ctx: Context) -> list[str]:
-    """Return the names of the units of systemd that could start at boot and do not."""
+    """Return the names of the units of systemd that could start at boot, but are disabled."""
     return [name for name, unit in _own(ctx) if unit.install and not _links(ctx, unit)]
 
 

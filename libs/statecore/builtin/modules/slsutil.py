@@ -62,7 +62,8 @@ def merge(
     renderer: str = "yaml",
     merge_lists: bool = False,
 ) -> object:
-    """Return two maps merged into a new one. ``strategy`` is recurse (as smart), overwrite, aggregate, list or none.
+    """Return two maps merged into a new map. ``strategy`` is recurse (as smart), overwrite, aggregate, list or none;
+    an unknown strategy counts as recurse.
 
     CLI Example:
 

@@ -30,7 +30,8 @@ _HIGHSTATE = "highstate"
 
 
 def check(ctx: Context, mods: str | Sequence[str] | None = None, text: bool = False, **kwargs: object) -> object:
-    """Return errors and oddities in the top file and every SLS file of the state tree, or in some SLS files, as a map.
+    """Return the errors and oddities in the top file and every SLS file of the state tree, or in the SLS files
+    ``mods``, as a map.
 
     The map has the keys ``findings`` (with file, line and column) and ``summary``. With ``text``, return the text that
     the command prints.

@@ -92,7 +92,9 @@ def set_zone(ctx: Context, timezone: str) -> bool:
 
 
 def get_hwclock(ctx: Context) -> str | None:
-    """Return the time that the hardware clock holds: "UTC", "localtime" (or "LOCAL"); None if it is unknown."""
+    """Return the kind of time that the hardware clock holds: "UTC" or "localtime" ("LOCAL" from /etc/adjtime); None
+    if it is unknown.
+    """
     if _timedatectl(ctx):
         found = re.search(r"^\s*rtc in local tz:\s*(\S+)", _timedatectl_output(ctx), re.MULTILINE | re.IGNORECASE)
         return "localtime" if found and found[1].lower() == "yes" else "UTC"

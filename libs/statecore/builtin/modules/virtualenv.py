@@ -142,7 +142,8 @@ def get_distribution_path(ctx: Context, venv: str, distribution: str) -> str:
 
 
 def get_resource_path(ctx: Context, venv: str, package: str, resource: str) -> str:
-    """Return the path of a file that belongs to a package of a virtual environment.
+    """Return the path of a file that belongs to a package of a virtual environment. Raise CommandError if the
+    package does not exist.
 
     CLI Example:
 
@@ -152,7 +153,8 @@ def get_resource_path(ctx: Context, venv: str, package: str, resource: str) -> s
 
 
 def get_resource_content(ctx: Context, venv: str, package: str, resource: str) -> str:
-    """Return the text of a file that belongs to a package of a virtual environment.
+    """Return the text of a file that belongs to a package of a virtual environment. Raise CommandError if the
+    package or the file does not exist.
 
     CLI Example:
 

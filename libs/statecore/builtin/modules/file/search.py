@@ -37,7 +37,9 @@ _INTERVAL = re.compile(r"([+-]?)\s*((?:\d+(?:\.\d*)?\s*[wdhms]\s*)+)", re.IGNORE
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """A file that ``file.find`` has reached in its search."""
+    """A file that ``file.find`` has reached in its search: its path for the host's users, and its path in the
+    minion's file system.
+    """
 
     ctx: Context
     #: Path as the host's users know it.

@@ -246,7 +246,7 @@ def push(
     saltenv: str = "base",
     output_encoding: str | None = None,
 ) -> str:
-    """Push to a remote. Return git's standard output as text.
+    """Push to a remote of a git repository. Return git's standard output as text. Raise CommandError if git fails.
 
     remote, ref
         name or URL of the remote, and the branch, tag or refspec

@@ -122,7 +122,8 @@ def merge_base(
     output_encoding: str | None = None,
     all: bool = False,
 ) -> str | bool | list[str]:
-    """Return the best common ancestor of revisions.
+    """Return the SHA1 of the best common ancestor of git revisions, or another value with the arguments below. Raise
+    CommandError if there is none.
 
     refs
         list of revisions, or text with commas

@@ -187,7 +187,7 @@ def _proxy(ctx: Context, proxy: object) -> str | None:
 
 
 def _commas(requirement: str) -> bool:
-    """Return whether ";" in a pip requirement means a comma.
+    """Return whether ";" in a pip requirement means a comma, and not the start of an environment marker.
 
     ";" before an environment marker is followed by a name; ";" that means a comma is followed by an operator such as
     ">=".

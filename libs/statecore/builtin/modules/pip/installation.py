@@ -126,9 +126,10 @@ def upgrade(
     cwd: str | None = None,
     use_vt: bool = False,
 ) -> dict[str, object]:
-    """Upgrade all Python packages that have a newer version.
+    """Upgrade all Python packages of an environment that have a newer version.
 
-    Return a map with ``changes`` (package name -> old and new version), ``result``, and ``comment`` (pip's stderr).
+    Return a map with ``changes`` ({package: {"old": version, "new": version}}), ``result`` (bool) and
+    ``comment`` (pip's stderr).
 
     CLI Example:
 

@@ -33,7 +33,7 @@ _UPGRADING = re.compile(r"^\(\d+/\d+\) Upgrading (?P<name>\S+) \((?P<old>\S+) ->
 
 @dataclass(frozen=True, slots=True)
 class ApkPackage:
-    """One package that apk has installed, and the paths of its files."""
+    """One package that apk has installed: name, version, architecture, and the paths of its files."""
 
     name: str
     version: str
@@ -87,7 +87,9 @@ def installed_versions(ctx: Context) -> dict[str, str]:
 
 
 def run_query(host: ManagedHost, words: Sequence[str]) -> CommandResult:
-    """Run an apk command that changes nothing. Raise HostError if apk cannot be started."""
+    """Run an apk command that changes nothing, and return its result (exit code and output). Raise HostError if apk
+    cannot be started.
+    """
     return host.run(["apk", *words], env=_ENVIRONMENT)
 
 

@@ -51,8 +51,8 @@ class Packages:
 
 
 def run(host: ManagedHost, argv: Sequence[str], stdin: str | None = None) -> CommandResult:
-    """Run a program of dpkg or APT that changes no packages, and return its result. Raise HostError if it cannot be
-    started.
+    """Run a program of dpkg or APT that changes no packages, and return its result (exit code and output). Raise
+    HostError if it cannot be started.
     """
     return host.run(argv, env=_ENVIRONMENT, stdin=stdin)
 

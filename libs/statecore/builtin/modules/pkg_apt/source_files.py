@@ -67,7 +67,7 @@ def texts(host: ManagedHost) -> dict[str, str]:
 
 
 def entries(host: ManagedHost) -> list[SourceFileEntry]:
-    """Return all APT sources of the host, each with its file."""
+    """Return all APT sources of the host as a list of SourceFileEntry: each source with the path of its file."""
     found = []
     for file, text in texts(host).items():
         stanzas = file.endswith(".sources")
@@ -191,7 +191,9 @@ def consolidate(host: ManagedHost) -> None:
 
 
 def write(host: ManagedHost, file: str, text: str) -> None:
-    """Write a file of APT sources. Raise HostError if this fails."""
+    """Write ``text`` as the file ``file`` of APT sources, with mode 0644 if it is new. Raise HostError if this
+    fails.
+    """
     real_path = host.path(file)
     managed_file.make_directories(host, real_path.parent, managed_file.Attributes(mode=0o755), host.path("/"))
     attributes = managed_file.Attributes(mode=None if real_path.exists() else 0o644)

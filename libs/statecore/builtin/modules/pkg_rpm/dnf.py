@@ -43,7 +43,7 @@ _REPEATED = ("disablerepo", "enablerepo")
 
 @dataclass(frozen=True, slots=True)
 class AvailablePackage:
-    """A package that a repository of dnf offers."""
+    """A package that a repository of dnf offers: name, architecture, version, and the name of the repository."""
 
     #: Name, with the architecture appended where that is not the host's own ("glibc.i686").
     name: str
@@ -70,7 +70,9 @@ def name(host: ManagedHost) -> str:
 
 
 def run_query(host: ManagedHost, words: Sequence[str]) -> CommandResult:
-    """Run a dnf command that changes nothing. Raise HostError if dnf cannot be started."""
+    """Run a dnf command that changes nothing, and return its result (exit code and output). Raise HostError if dnf
+    cannot be started.
+    """
     return rpm.run(host, [name(host), *words])
 
 
@@ -127,7 +129,8 @@ def upgrades(host: ManagedHost, given: Mapping[str, object], own: str) -> list[A
 
 
 def parse_listing(text: str, own: str) -> list[AvailablePackage]:
-    """Parse a package listing of dnf into packages, newest first.
+    """Parse a package listing of dnf into a list of AvailablePackage, newest first. ``own``: the host's
+    architecture.
 
     Three words are one package, because dnf breaks the line after a long name.
     """

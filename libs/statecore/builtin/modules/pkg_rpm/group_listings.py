@@ -56,7 +56,7 @@ def info(ctx: Context, name: str, given: Mapping[str, object], *, expand: bool, 
 
 
 def parse_info(text: str) -> dict[str, Any]:
-    """Parse the output of ``dnf group info`` for one package group.
+    """Parse the output of ``dnf group info`` for one package group into a map.
 
     Return a map with ``type``, ``group``, ``id``, ``description``, and the sorted package names by kind (``KINDS``).
     """

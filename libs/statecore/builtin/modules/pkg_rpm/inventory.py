@@ -59,9 +59,11 @@ _CACHES = ("/var/cache/dnf", "/var/cache/libdnf5", "/var/cache/yum")
 
 
 def files(ctx: Context) -> dict[str, dict[str, dict[str, str | int]]]:
-    """Return the package files in dnf's cache: a map of package to version to a map that describes the file.
+    """Return the package files in dnf's cache: a map of package to a map of version to a map that describes the
+    file.
 
-    The facts are "path", "size" in bytes, "creation_date_time", and "creation_date_time_t" in seconds since 1970.
+    The keys of that map are "path", "size" in bytes, "creation_date_time", and "creation_date_time_t" in
+    seconds since 1970.
     """
     found_paths = {}
     for cache in _CACHES:

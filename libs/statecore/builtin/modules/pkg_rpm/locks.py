@@ -37,7 +37,9 @@ _PLAIN = re.compile(r"(?P<name>.+)-[^-]+-[^-]+$")
 
 @dataclass(frozen=True, slots=True)
 class Lock:
-    """The version lock of a package: dnf keeps the package at this version."""
+    """The version lock of a package, with which dnf keeps the package at this version: the package's name and the
+    line of the lock file.
+    """
 
     name: str
     #: The lock as the file has it: ``bash-0:5.1.8-6.el9.*``.
@@ -70,8 +72,8 @@ def names(ctx: Context) -> list[str]:
 
 
 def parse(text: str) -> list[Lock]:
-    """Parse a file of version locks, which has one in each line. A line with ``!`` excludes a version and is no
-    lock.
+    """Parse the text of a file of version locks into a list of Lock, one for each line. A line with ``!`` excludes a
+    version and is no lock.
     """
     found = []
     for line in text.splitlines():

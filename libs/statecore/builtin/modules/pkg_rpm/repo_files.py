@@ -184,8 +184,8 @@ def _text(value: object) -> str:
 
 
 def _same(key: str, now: object, wanted: str) -> bool:
-    """Return whether an option of a ``.repo`` file already has a value. A repository without ``enabled`` is enabled.
-    The values 1, yes and true are equal.
+    """Return whether an option of a ``.repo`` file already has the wanted value. A repository without ``enabled`` is
+    enabled. The values 1, yes and true are equal.
     """
     if now is None:
         return key == "enabled" and _flag(wanted) is True

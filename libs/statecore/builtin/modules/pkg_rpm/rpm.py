@@ -37,7 +37,7 @@ ARCHITECTURES = frozenset().union(
 
 @dataclass(frozen=True, slots=True)
 class RpmPackage:
-    """One package that rpm has installed."""
+    """One package that rpm has installed: name, epoch, version, release, architecture and installation time."""
 
     #: Name, with the architecture appended where that is not the host's own ("glibc.i686").
     name: str
@@ -74,8 +74,8 @@ class RpmPackage:
 
 
 def run(host: ManagedHost, argv: Sequence[str]) -> CommandResult:
-    """Run a program that changes nothing, such as rpm, with English messages. Raise HostError if it cannot be
-    started.
+    """Run a program that changes nothing, such as rpm, with English messages. Return its result (exit code and
+    output). Raise HostError if it cannot be started.
     """
     return host.run(argv, env=ENVIRONMENT)
 
@@ -96,7 +96,9 @@ def state(host: ManagedHost) -> tuple[tuple[str, int, int], ...]:
 
 
 def packages(host: ManagedHost, architecture: str) -> list[RpmPackage]:
-    """Return the packages that rpm has installed. ``architecture``: the host's own. Raise CommandError if rpm fails."""
+    """Return the packages that rpm has installed, as a list of RpmPackage. ``architecture``: the host's own. Raise
+    CommandError if rpm fails.
+    """
     result = run(host, ["rpm", "-qa", "--nodigest", "--nosignature", "--queryformat", _FORMAT])
     if result.retcode:
         raise CommandError(f"rpm -qa failed: {result.stderr.strip() or result.stdout.strip()}")
@@ -109,12 +111,14 @@ def packages(host: ManagedHost, architecture: str) -> list[RpmPackage]:
 
 
 def sorted_versions(found: Sequence[str]) -> list[str]:
-    """Return the distinct versions of an RPM package, oldest first."""
+    """Return the distinct ones of RPM version texts, oldest first."""
     return sorted(set(found), key=functools.cmp_to_key(versions.compare))
 
 
 def file_packages(host: ManagedHost, paths: Sequence[str], architecture: str) -> list[RpmPackage]:
-    """Return the packages that RPM files of the host contain. Raise CommandError for a file that is no package."""
+    """Return the packages that RPM files of the host contain, as a list of RpmPackage. Raise CommandError for a file
+    that is no package.
+    """
     result = run(host, ["rpm", "-qp", "--nodigest", "--nosignature", "--queryformat", _FORMAT, *paths])
     found = [_package(line.split("\t"), architecture) for line in result.stdout.splitlines() if line.count("\t") == 5]
     if result.retcode or len(found) != len(paths):

@@ -28,7 +28,9 @@ _ERROR = re.compile(r"^psql:(?:<stdin>:\d+: )?(?:error: )?", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """Connection arguments of a ``postgres`` function. None means the value of the minion's options."""
+    """Connection arguments of a ``postgres`` function: user, host, port, maintenance_db, password, runas. None means
+    the value of the minion's options.
+    """
 
     user: str | None = None
     host: str | None = None

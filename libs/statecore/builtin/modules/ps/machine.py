@@ -72,7 +72,7 @@ def cpu_percent(ctx: Context, interval: float = 0.1, per_cpu: bool = False) -> o
 
 
 def num_cpus(ctx: Context) -> int:
-    """Return the number of processors of the machine."""
+    """Return the number of logical processors of the machine."""
     return len(_cpu_times(ctx)[1:])
 
 

@@ -106,7 +106,7 @@ def show_state_usage(ctx: Context, queue: object = None, **kwargs: object) -> ob
 def sls_exists(
     ctx: Context, mods: str | Sequence[str], test: object = None, queue: object = None, **kwargs: object
 ) -> bool:
-    """Return whether SLS files exist and render without errors.
+    """Return whether SLS files (text with commas, or a list) exist in the state tree and render without errors.
 
     CLI Example:
 
