@@ -13,7 +13,8 @@ ALIASES = {"set": "set_"}
 
 
 def get(ctx: Context, uri: object, strict: bool = False) -> object:
-    """Return the value at an ``sdb://`` URI. A value that is no such URI, or whose profile is unknown, is returned unchanged.
+    """Return the value at an ``sdb://`` URI. A value that is no such URI, or whose profile is unknown, is returned
+    unchanged.
 
     strict
         True: raise InvocationError for such a value

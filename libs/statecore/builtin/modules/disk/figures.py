@@ -77,8 +77,8 @@ def hpa(ctx: Context, disks: str | Sequence[str], size: object = None) -> dict[s
 def smart_attributes(
     ctx: Context, dev: str, attributes: Sequence[int] | None = None, values: Sequence[str] | None = None
 ) -> dict[int, dict[str, object]]:
-    """Return a drive's health attributes (SMART): a map of the attribute's number to a map of its fields. Raise CommandError
-    if smartctl fails.
+    """Return a drive's health attributes (SMART): a map of the attribute's number to a map of its fields. Raise
+    CommandError if smartctl fails.
 
     dev
         the drive: sda, /dev/sda
@@ -107,8 +107,8 @@ def smart_attributes(
 def iostat(
     ctx: Context, interval: int = 1, count: int = 5, disks: str | Sequence[str] | None = None
 ) -> dict[str, dict[str, float]]:
-    """Return the mean load figures of drives, and of the processors as ``sys``: a map of drive to a map of iostat's columns
-    to the mean of all samples.
+    """Return the mean load figures of drives, and of the processors as ``sys``: a map of drive to a map of iostat's
+    columns to the mean of all samples.
 
     interval
         seconds between two samples
