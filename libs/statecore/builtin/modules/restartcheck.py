@@ -168,8 +168,8 @@ def _release_key(release: str) -> list[tuple[int, str]]:
 
 
 def _find_services(ctx: Context, owner: str, package: _Package, family: str) -> None:
-    """Store the init scripts and units of the package ``owner`` in ``package``; if it has none, the service with the
-    name of its process.
+    """Store the init scripts and units of the package ``owner`` in the record ``package``. If it has none, store the
+    service with the name of its process.
     """
     listed = ctx.call("pkg.file_list", owner)
     for path in listed.get("files", ()) if isinstance(listed, dict) else ():

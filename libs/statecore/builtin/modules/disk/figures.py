@@ -212,7 +212,9 @@ def _hdparm_values(text: str) -> list[object]:
 
 
 def _numbers(text: str) -> object:
-    """Convert a field of smartctl's table: a number, a list of numbers, or the text itself if it holds other words."""
+    """Convert a field of smartctl's table to a number, or to a list of numbers; any other text is returned
+    unchanged.
+    """
     words = text.split(" ")
     if not all(_is_number(word) for word in words):
         return text

@@ -57,8 +57,8 @@ def describe(
     ignore_retcode: bool = False,
     output_encoding: str | None = None,
 ) -> str:
-    """Return the name of a git revision that ``git describe --always`` derives from the nearest tag; its abbreviated
-    SHA1 if there is no tag.
+    """Return the name of a git revision by the nearest tag before it, such as v1.2 or v1.2-3-gabc1234; its
+    abbreviated SHA1 if there is no tag.
 
     CLI Example:
 

@@ -22,7 +22,8 @@ def verify(
     keyring: str | None = None,
 ) -> dict[str, object]:
     """Verify the OpenPGP signatures of a text or of a file of the host. Return a map with ``res`` (True if they are
-    good), ``message``, and data of the signer.
+    good), ``message``, and username, key_id and trust_level of the signer; with ``signed_by_any`` or
+    ``signed_by_all`` a list ``signatures`` of such maps instead.
 
     signature
         file with detached signatures; without it, the text or file contains its own signature
@@ -73,7 +74,9 @@ def verify(
 
 
 def _home(ctx: Context, user: str | None, gnupghome: str | None) -> Path | None:
-    """Return the home directory for the program gpg; None for the default of the minion's user."""
+    """Return the path of the home directory for the program gpg; None for the default of the user who runs the
+    minion.
+    """
     if gnupghome is not None:
         return ctx.host.path(gnupghome)
     if user == "salt":

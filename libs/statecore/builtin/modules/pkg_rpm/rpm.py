@@ -111,7 +111,7 @@ def packages(host: ManagedHost, architecture: str) -> list[RpmPackage]:
 
 
 def sorted_versions(found: Sequence[str]) -> list[str]:
-    """Return the distinct ones of RPM version texts, oldest first."""
+    """Return a list of RPM version texts without duplicates, oldest first."""
     return sorted(set(found), key=functools.cmp_to_key(versions.compare))
 
 

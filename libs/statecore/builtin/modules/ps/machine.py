@@ -217,7 +217,9 @@ def _logins(ctx: Context) -> Iterator[tuple[str, str, str, int, int]]:
 
 
 def _cpu_times(ctx: Context) -> list[dict[str, float]]:
-    """Return the seconds that processors spent in each state: first the sum of all processors, then each processor."""
+    """Return a list of maps of state (user, system, idle ...) to seconds: first the sum of all processors, then each
+    processor.
+    """
     rows = [line.split() for line in processes.text(ctx.host, "stat").splitlines() if line.startswith("cpu")]
     return [_seconds(row) for row in rows]
 

@@ -263,8 +263,8 @@ def running(ctx: Context, concurrent: bool = False) -> list[str]:
 
 
 def _for_the_state(ctx: Context, function: str, kwargs: Mapping[str, object]) -> dict[str, object]:
-    """Return the keywords of state.single that are arguments of the state: ``force`` is one of file.copy, and an option of
-    the run.
+    """Return those keywords of ``state.single`` that are arguments of the state function, as a map. A keyword such
+    as ``force`` is an option of the run, unless the state function has an argument of this name (``file.copy``).
     """
     doubtful = _OF_THE_RUN & kwargs.keys()
     named: object = ()
