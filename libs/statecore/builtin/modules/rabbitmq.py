@@ -474,7 +474,7 @@ def reset(ctx: Context, runas: str | None = None) -> str:
 
 
 def force_reset(ctx: Context, runas: str | None = None) -> str:
-    """Reset the RabbitMQ node, as ``rabbitmq.reset`` does, even if the other nodes of its cluster do not answer.
+    """Reset the RabbitMQ node, as ``rabbitmq.reset`` does, whatever the state of its database and its cluster.
     Return the output of rabbitmqctl as text.
 
     CLI Example:

@@ -75,7 +75,7 @@ def verify(
 
 def _home(ctx: Context, user: str | None, gnupghome: str | None) -> Path | None:
     """Return the path of the home directory for the program gpg; None for the default of the user who runs the
-    minion.
+    minion. Raise CommandError for an unknown user.
     """
     if gnupghome is not None:
         return ctx.host.path(gnupghome)
