@@ -91,7 +91,7 @@ class _Writer:
 
 
 class Audit:
-    """Operations on the audit record. All raise StoreUnavailable if Redis does not answer."""
+    """Writes, seals, reads and checks the audit record in Redis. All operations raise StoreUnavailable without Redis."""
 
     def __init__(self, client: Client, records: Records) -> None:
         self._client = client

@@ -154,7 +154,7 @@ class _Sentinels(redis.Sentinel):
 
 
 class _Managed(redis.SentinelManagedConnection):
-    """A connection to the master that the Sentinels name. It is closed after a timeout; redis-py would leave it open.
+    """A connection to the Redis master that the Sentinels name. After a timeout it is closed; redis-py would leave it open.
 
     A late answer on an open connection would be taken for the answer to the next command.
     """
@@ -168,7 +168,7 @@ class _ManagedTls(_Managed, redis.SSLConnection):
 
 
 def _connected(url: str, options: dict[str, Any]) -> PinnedRedis:
-    """Return a client for a URL; it connects when it is used. Raises ValueError."""
+    """Return a redis-py client for a URL of a server or of Sentinels. It connects at its first command. Raises ValueError."""
     found = sentinels_of(url)
     if found is None:
         plain: PinnedRedis = PinnedRedis.from_url(url, **options)  # type: ignore[assignment]

@@ -65,7 +65,7 @@ def epochs_of(answer: Sequence[bytes]) -> Epochs:
 
 
 class EpochStore:
-    """The current key epochs (generation numbers of derived keys) in Redis.
+    """Reads and raises the key epochs (generation numbers of derived keys) that Redis stores.
 
     All operations raise StoreUnavailable if Redis does not answer.
     """

@@ -162,7 +162,7 @@ class EventGroups:
     """
 
     def __init__(self, client: Client, codes: EventCodes = EventCodes()) -> None:  # noqa: B008 - it never changes
-        """``codes``: makes and checks the codes of events and of shared states."""
+        """Create the operations on groups. ``codes``: makes and checks the codes of events and of shared states."""
         self._client = client
         self._codes = codes
         #: Group -> the events that this process got.

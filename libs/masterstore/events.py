@@ -72,7 +72,7 @@ class Events:
     """
 
     def __init__(self, client: Client, codes: EventCodes = EventCodes()) -> None:  # noqa: B008 - it never changes
-        """``codes``: makes the codes of events, and checks those of events that are read."""
+        """Create the operations on the stream. ``codes``: makes the codes of events, and checks those of events that are read."""
         self._client = client
         self._codes = codes
         self._keep = client.redis.register_script(_KEEP)

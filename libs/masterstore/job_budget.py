@@ -143,7 +143,10 @@ def _whole(value: object) -> int:
 
 
 def _indexes(fun: str, user: str, tgt: str) -> Sequence[str]:
-    """Return the keys of all indexes that may contain a job, except those of its minions."""
+    """Return the Redis keys of all indexes that may contain a job of this function, user and target.
+
+    The indexes of the job's minions are left out.
+    """
     states = ("running", "late", *(state.value for state in INDEXED))
     return [
         *(keys.JOBS, keys.WIDE_JOBS, keys.DUE, keys.WAITING, keys.index("user", user), keys.index("tgt", tgt)),

@@ -174,7 +174,7 @@ def _walk(
 
 @dataclass
 class _Reading:
-    """Reads one index of jobs (a sorted set of JIDs) in steps, from its newest entry on."""
+    """A position in one index of jobs (a sorted set of JIDs), which is read in steps from its newest entry on."""
 
     server: redis.Redis
     name: str

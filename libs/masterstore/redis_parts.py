@@ -134,7 +134,7 @@ def _put_up(name: str) -> None:
 
 @contextlib.contextmanager
 def _stand_ins(origin: str) -> Iterator[None]:
-    """Put stand-ins into ``sys.modules`` for the duration of the context."""
+    """Put placeholder modules into ``sys.modules`` while the ``with`` block runs."""
     there = {name for name in _STOOD_IN if importlib.util.find_spec(name.partition(".")[0]) is not None}
     made = {name: _StandIn(name) for name in _STOOD_IN if name in there and name not in sys.modules}
     for name, module in made.items():

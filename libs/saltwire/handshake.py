@@ -394,8 +394,9 @@ class SignIn:
         return self._request
 
     def feed(self, reply: bytes) -> Answer:
-        """Return the outcome of the sign-in, given the master's reply. Never raises: a reply that cannot be read is
-        BAD.
+        """Return the Answer (outcome, and credentials or reason) for the master's reply to the sign-in.
+
+        Never raises: a reply that cannot be read has the outcome BAD.
         """
         try:
             return self._feed(reply)

@@ -70,7 +70,7 @@ def run(argv: Sequence[str], context: CommandContext | None = None) -> int:
 
 
 def items(sources: Sequence[str], dest: str) -> list[Item]:
-    """Return the files and empty directories that ``salt-cp`` copies, with their destinations.
+    """Return one Item for each file and each empty directory that ``salt-cp`` copies: its source, its destination and its mode.
 
     Raise CommandError (exit code 42) for a source that is missing or unreadable.
     """

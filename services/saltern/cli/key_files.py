@@ -63,9 +63,10 @@ def gen_signature(
 def preseed(
     minion: str, flags: argparse.Namespace, options: ClientOptions, printer: Printer, wheel: WheelCall, confirm: Confirm
 ) -> int:
-    """Carry out ``salt-key --preseed``: let the master accept a minion's key before its first sign-in. Return the exit code.
+    """Carry out ``salt-key --preseed``: let the master accept a minion's key before its first sign-in. Return exit code 0.
 
-    The key is that of ``--pub``, or a new pair. A new pair is removed again if the master refuses or does not answer.
+    The key is that of ``--pub``, or a new pair. If the master refuses the key, CommandError is raised; a new pair is removed
+    if the master refuses or does not answer.
     """
     made: list[Path] = []
     if flags.pub:
@@ -94,7 +95,8 @@ def import_keys(
 ) -> int:
     """Carry out ``salt-key --import``: send all keys of a ``pki_dir`` to the master. Return the exit code.
 
-    The command may be repeated, also after it was interrupted.
+    It is 0, or 1 if the directory has files that are no valid key or the master did not store a key. The command may be
+    repeated, also after it was interrupted.
     """
     held = read_keys(Path(word))
     say = (lambda text: None) if flags.quiet else printer.say

@@ -63,7 +63,7 @@ class JobWatcher:
     def watch(self, jid: str) -> int:
         """Show the job's progress to its end. Return exit code 0 if every minion returned success, else 1.
 
-        Raise CommandError, ControlError, ControlTimeout.
+        Raise CommandError if the job is not complete within the timeout, ControlError for an unknown JID, ControlTimeout.
         """
         began = self._clock()
         self._begin(jid)

@@ -53,7 +53,7 @@ def _place(pki: Path, name: str) -> Path:
 
 
 def check_empty(keys: Path, found: Mapping[str, bytes]) -> None:
-    """Raise CommandError if the roles already have the key of another master."""
+    """Raise CommandError if a role's directory in ``keys`` already has the key of another master than the one in ``found``."""
     for role in ROLES:
         path = keys / role / "master.pem"
         if path.exists() and _number(path.read_bytes()) != _number(found["master.pem"]):

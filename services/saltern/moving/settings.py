@@ -252,7 +252,7 @@ def _checked(name: str, value: object) -> Fate:
 
 
 def is_salts(name: str) -> bool:
-    """Return whether an option of Saltern has the same meaning in Salt."""
+    """Return whether Salt knows the option of this name, with the same meaning as Saltern."""
     return name not in _NOT_SALTS
 
 

@@ -52,8 +52,9 @@ class Resolved:
 
 
 def spelled(context: WorkerContext, tgt: object, tgt_type: str) -> tuple[object, str]:
-    """Return (target, target type) without the master's node groups and ranges, which minions do not know. Raises
-    TargetError.
+    """Return (target, target type) with the master's node groups and range expressions replaced by what they stand for.
+
+    Minions do not know them. Raises TargetError.
     """
     return expanded_target(tgt, tgt_type, context.options.nodegroups, _ranges(context))
 
@@ -145,7 +146,7 @@ def is_meant(context: WorkerContext, minion_id: str, tgt: object, tgt_type: str)
 
 
 def reads_patterns(tgt: object, tgt_type: str) -> bool:
-    """Return whether a minion that compares this target with itself runs regular expressions or looks into its pillar.
+    """Return whether a target makes minions evaluate regular expressions or their pillar when they compare it with themselves.
 
     Minions do that in their main process and without the limits of ``resolve``.
     """

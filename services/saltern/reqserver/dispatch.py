@@ -367,7 +367,7 @@ class Dispatcher:
     # ---------------------------------------------------------------------------------------------------------------- bounds
 
     def _full(self, request: Request) -> str:
-        """Return why a request may not wait in the queue, as a key of _REFUSALS; empty text if it may."""
+        """Return why a request may not wait in the queue: "sender", "count" or "bytes", a key of _REFUSALS; "" if it may."""
         own = self.waiting.queue(request.pool, request.side).of(request.sender)
         size = len(request.payload)
         if request.side is Side.MINION:
@@ -462,7 +462,7 @@ class Dispatcher:
 
 
 def _most_attempts(request: Request) -> int:
-    """Return the number of workers that may get the request and die; after that many it is given up."""
+    """Return the number of workers that may die over a request before the request is given up."""
     risky = request.side is Side.MINION and (request.cmd or len(request.payload) > RISKY_BYTES)
     return MAX_RISKY_ATTEMPTS if risky else MAX_ATTEMPTS
 

@@ -104,7 +104,7 @@ def _verify(store: Store, known: SealName) -> int:
 
 
 def _export(store: Store) -> int:
-    """Print the entries, and each seal behind the entries that it covers."""
+    """Print the audit record as lines: all entries, and each seal after the entries that it covers. Return exit code 0."""
     lines = heapq.merge(
         ((number_of(record.stream_id), 0, record) for record in store.audit.entries()),
         ((_covered(record), 1, record) for record in store.audit.seals()),
@@ -115,7 +115,7 @@ def _export(store: Store) -> int:
 
 
 def _covered(record: AuditRecord) -> tuple[int, int]:
-    """Return the stream id of the last entry that a seal covers, as two numbers; its own one if it is malformed."""
+    """Return the stream id of the last entry that a seal covers, as two numbers; the seal's own id if the seal is malformed."""
     seal = read_seal(record.text)
     return number_of(record.stream_id if seal is None else seal.last)
 

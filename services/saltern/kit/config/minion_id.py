@@ -69,7 +69,7 @@ def found_id(
 
 
 def with_domain(minion_id: str, domain: str) -> str:
-    """Return an id with the domain of the option ``append_domain``, unless it has it or ends with a dot."""
+    """Return an id with the domain of the option ``append_domain``; an id that ends with the domain or a dot is unchanged."""
     return minion_id if not domain or minion_id.endswith((domain, ".")) else f"{minion_id}.{domain}"
 
 

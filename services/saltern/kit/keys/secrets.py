@@ -77,8 +77,9 @@ def of_redis(host: str, port: int = 6379, *, tls: tuple[str, str] | None = None)
 
 
 def redis_users(*passwords: str) -> bytes:
-    """Return Redis's file of users: ``default`` has the hashes of the passwords (two while one is replaced), ``probe``
-    may only ping.
+    """Return the content of Redis' file ``users.acl``: the users ``default``, with the passwords' hashes, and ``probe``.
+
+    There are two passwords while one is replaced. ``probe`` has no password and may only ping.
     """
     digests = " ".join(f"#{hashlib.sha256(password.encode()).hexdigest()}" for password in passwords)
     return f"user default on {digests} ~* &* +@all\nuser probe on nopass resetkeys resetchannels -@all +ping\n".encode()
@@ -99,9 +100,7 @@ def manifest(name: str, data: Data, namespace: str) -> Secret:
 
 
 def lay_out(directory: Path, role: str, data: Data) -> None:
-    """Write the content of a role's Secret ({file name: bytes}) as key files into ``directory/role``. Raises
-    OSError.
-    """
+    """Write the files of a role's Kubernetes Secret ({file name: bytes}) into ``directory/role``. Raises OSError."""
     for key, value in data.items():
         nested = f"known/{key.removeprefix(FLAT_KNOWN)}" if key.startswith(FLAT_KNOWN) else key
         path = directory / role / nested

@@ -139,7 +139,7 @@ def decide(rights: Rights, kind: Kind, calls: Sequence[Call]) -> Decision:
 def rights_of_operator(
     control_acl: Mapping[str, Sequence[object]], publisher_acl: Mapping[str, Sequence[object]], client: str
 ) -> Rights:
-    """Return the rights of the CurveZMQ key with this name.
+    """Return the Rights of an operator's CurveZMQ key with the name ``client``.
 
     The first of these rows counts: the key's row in control_acl, its row in publisher_acl, the row ``*`` of control_acl,
     the own row of the operator's commands and the master's roles. Operators that a publisher_acl does not name have no
@@ -233,7 +233,10 @@ def _whole_name(rule: object, fun: str) -> Iterator[str]:
 
 
 def _published(rule: object, call: Call) -> Iterator[str]:
-    """Yield the compound target, or ``*``, on which a rule allows a call."""
+    """Yield the compound target on which a rule allows a call, ``*`` for all minions.
+
+    Yield nothing if the rule does not allow the call.
+    """
     if isinstance(rule, str):
         if matches(rule, call.fun):
             yield EVERYWHERE

@@ -83,7 +83,10 @@ class RareLog:
     """Decides whether a repeated event is logged again: once for each key in ``seconds``."""
 
     def __init__(self, seconds: float, most: int = 1000) -> None:
-        """``most``: most keys that are remembered; a forgotten one is logged again."""
+        """Create a decision without remembered keys. ``seconds``: pause for each key; ``most``: largest number of remembered keys.
+
+        An event whose key was forgotten is logged again.
+        """
         self._seconds, self._most = seconds, most
         self._logged: OrderedDict[Hashable, float] = OrderedDict()
 

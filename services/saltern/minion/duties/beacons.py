@@ -24,7 +24,10 @@ class Beacons:
     """All beacons of the minion by name."""
 
     def __init__(self, configured: Mapping[str, object], file: Path, send_events: SendEvents) -> None:
-        """``configured``: the option ``beacons``. ``file``: written by ``save``. ``send_events``: sends events to the master."""
+        """Create the beacons of the option ``beacons`` (``configured``). ``file``: path that ``save`` writes.
+
+        ``send_events``: sends a list of events to the master.
+        """
         self._configured: dict[str, object] = copy.deepcopy(dict(configured))
         self._pillar: dict[str, object] = {}
         self._file = file

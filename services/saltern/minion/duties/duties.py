@@ -31,7 +31,7 @@ class Duties:
     """Schedule and beacons of a minion. They belong to the main process that holds the leader's lock."""
 
     def __init__(self, options: MinionOptions, send_events: Callable[[list[dict[str, object]]], None]) -> None:
-        """``send_events``: sends events to the master."""
+        """Create the duties of a minion; ``update`` provides pillar and grains. ``send_events``: sends events to the master."""
         self._options = options
         self._send_events = send_events
         self._beacons: Beacons | None = None

@@ -82,7 +82,7 @@ class Identity:
             raise ConfigError(f"{path}: {error}; remove it to trust the master's key anew") from error
 
     def trust(self, master_pub: str) -> None:
-        """Store the master's public key (PEM text), or keys: the minion accepts only these from now on."""
+        """Store the master's public key (PEM text; two texts while it is replaced). The minion then accepts no other key."""
         _keep(self.directory / _MASTER, (master_pub + "\n").encode())
 
 

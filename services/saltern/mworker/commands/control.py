@@ -76,12 +76,11 @@ def published(
     more: Mapping[str, object],
     target: Resolved | None = None,
 ) -> PublishAnswer:
-    """Publish a job as ``publish`` does, with the fields of ``more`` added to its load. Raises ControlError.
+    """Publish a job as ``publish`` does, with the fields of ``more`` added to its load; return the same map.
 
-    ``target``: the minions that the target matches, if the caller has resolved it.
-
-    ``fields["within"]``: minions to which the sender's access list restricts the job. The job is then sent to these
-    minions by name, because the grains that the master knows may be older than the minions' own.
+    Raises ControlError. ``target``: the minions that the target matches, if the caller has resolved it.
+    ``fields["within"]``: minions to which the sender's access list restricts the job. The job is then sent to these minions
+    by name, because the grains that the master knows may be older than the minions' own.
     """
     fun = _function(fields.get("fun"))
     tgt, tgt_type = fields.get("tgt", "*"), str(fields.get("tgt_type") or "glob")
@@ -228,10 +227,10 @@ def _typed(fields: Mapping[str, object], name: str, kind: type[Kind]) -> Kind:
 
 
 def calls_of(fields: Mapping[str, object]) -> list[Call]:
-    """Return the functions of a publish request with their arguments, as minions read them. Raises ControlError.
+    """Return a list of Calls: the functions of a publish request, each with its arguments as minions read them.
 
-    The access lists decide by them, and the publication is made of them. A request can hold bytes where a publication
-    holds text, so the arguments are first read as a minion receives them.
+    The access lists check these Calls, and the publication is made of them. A request can hold bytes where a publication
+    holds text, so the arguments are first read as a minion receives them. Raises ControlError for malformed arguments.
     """
     fun, arg = _function(fields.get("fun")), _typed(fields, "arg", list)
     try:

@@ -16,7 +16,7 @@ _NOT_FIRED = frozenset({"nonce", "tok", "sig", "_stamp"})
 def minion_event(context: WorkerContext, minion_id: str, load: Mapping[str, object]) -> None:
     """Fire the events in a minion's request: one event (the whole load under its tag), or a list (each with its own data).
 
-    Tags that the minion may not fire are dropped, and so are events above the minion's limits.
+    Events with a tag that the minion may not fire, and events above the minion's limits, are dropped. Returns None.
     """
     heard_of(context, minion_id, started=load.get("tag") == tags.minion_start(minion_id))
     pretag = load.get("pretag")
@@ -45,9 +45,9 @@ def _fire_one(context: WorkerContext, minion_id: str, tag: str, data: object, pr
 
 
 def fire_for(context: WorkerContext, minion_id: str, tag: str, data: Mapping[str, object]) -> None:
-    """Fire an event whose tag or data a minion chose, or drop it if the minion may not fire the tag.
+    """Fire an event whose tag or data a minion chose. If the minion may not fire the tag, log a warning and fire nothing.
 
-    Reactions trust the field ``id``: it is always the sender's.
+    The event's field ``id`` is always the sender's, because reactions trust it.
     """
     if tags.minion_may_fire(tag, minion_id):
         context.fire(tag, {**data, "id": minion_id})

@@ -14,17 +14,18 @@ from saltern.mworker.worker_context import WorkerContext
 
 
 def heard_of(context: WorkerContext, minion_id: str, *, started: bool = False) -> None:
-    """Record that the minion sent a request, and send it its waiting jobs. Takes one round trip to Redis if there are
-    none.
+    """Record that the minion sent a request. If it is a stock minion, publish the jobs that wait for it again.
+
+    Without waiting jobs this takes one round trip to Redis.
     """
     if context.store.presence.arrived(minion_id, int(time.time() * 1000)):
         send_waiting(context, minion_id, started=started)
 
 
 def send_waiting(context: WorkerContext, minion_id: str, *, started: bool = False) -> None:
-    """Publish to the minion the jobs that wait for it.
+    """Publish again, to this minion alone, the jobs that wait for it.
 
-    ``started``: the minion has just started: all waiting jobs are sent. Otherwise only the jobs are sent that were published
+    ``started``: the minion has just started, so all its waiting jobs are published; otherwise only those that were published
     while the minion was known to be away.
     """
     now_ms = int(time.time() * 1000)
