@@ -145,7 +145,7 @@ class Audit:
 
     @property
     def unsealed(self) -> bool:
-        """Whether this process wrote entries since its last seal."""
+        """Return whether this process wrote entries since its last seal."""
         me = self._me
         return me.sure > me.sealed and me.pid == os.getpid()
 

@@ -133,7 +133,7 @@ def code_line(entry: AuditRecord) -> bytes:
 
 
 def read_seal(text: bytes) -> Seal | None:
-    """Return the seal in JSON text from Redis; None if it is malformed."""
+    """Return the Seal that a JSON text from Redis holds; None if the text is malformed."""
     try:
         found = json.loads(text)
         return Seal(**{each.name: type(each.default)(found[each.name]) for each in fields(Seal)})  # type: ignore[misc]

@@ -227,7 +227,7 @@ class Cache:
 
 
 def _mine_record(minion: str, fun: str, packed: bytes) -> bytes:
-    """Return the bytes over which the code of mine data is made."""
+    """Return the bytes over which the authentication code of mine data is made: minion id, function and data."""
     return f"{minion}\0{fun}\0".encode("utf-8", "surrogateescape") + packed
 
 

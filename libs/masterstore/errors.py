@@ -1,14 +1,14 @@
-"""Errors of the store."""
+"""Exceptions of masterstore: Redis does not answer, its data is malformed, data is too large, a JID is taken."""
 
 from __future__ import annotations
 
 
 class StoreError(Exception):
-    """Base class of the errors of the master's data in Redis."""
+    """Base class of the exceptions that operations on the master's data in Redis raise."""
 
 
 class TooLarge(Exception):
-    """A minion's data is larger than it may be, and nothing of it was stored. The message has the size and the limit.
+    """Raised when a minion's data is larger than allowed. Nothing of it was stored. The message has the size and the limit.
 
     It is no StoreError, because repeating the operation does not help.
     """

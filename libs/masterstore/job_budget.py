@@ -40,8 +40,9 @@ class JobBudget:
         return sum(self._hours().values())
 
     def forget(self, now_ms: int, keep_seconds: int) -> int:
-        """Remove the hours older than ``keep_seconds``, whose jobs have all expired, from the count of bytes. Return
-        the number of removed hours.
+        """Remove the counts of bytes of hours older than ``keep_seconds``: all their jobs have expired.
+
+        Return the number of removed hours.
         """
         oldest = (now_ms - keep_seconds * 1000) // _HOUR_MS
         over = [hour for hour in self._hours() if hour < oldest]

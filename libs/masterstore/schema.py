@@ -1,4 +1,4 @@
-"""Version of the table of Redis keys."""
+"""Version number of the layout of the master's data in Redis (the table of Redis keys)."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ _ORDER = ("failed", "running", "waiting", "offline", *GIVEN_UP)
 
 @dataclass
 class Part:
-    """The state of a job on one minion, for ``jobs.watch``."""
+    """The progress of a job on one minion: state as a word, times, whether it failed, number of finished states."""
 
     state: str
     #: Whether the return is a failure; None: unknown yet.

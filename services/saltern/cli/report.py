@@ -21,7 +21,7 @@ _SILENT = "Minion did not return."
 
 
 class JobPart(MinionJobState):
-    """The state of a job on one minion, with the time at which the master answered."""
+    """The state of a job on one minion, as the master answers it (MinionJobState), with the time of the answer."""
 
     #: Milliseconds since 1970 by the master's clock.
     now: int

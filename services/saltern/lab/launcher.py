@@ -105,7 +105,7 @@ class Control:
     _selector: selectors.BaseSelector | None = None
 
     def attach(self, selector: selectors.BaseSelector) -> None:
-        """Register the socket with the parent's loop."""
+        """Register the launcher's Unix socket with the parent's loop."""
         self._selector = selector
         selector.register(self.server, selectors.EVENT_READ, self._accept)
 
@@ -117,7 +117,7 @@ class Control:
         """Do nothing: nothing is due at a time."""
 
     def files(self) -> Iterable[socket.socket]:
-        """Yield the socket and its connections."""
+        """Yield the launcher's Unix socket and its open connections, which a child process must close."""
         yield self.server
         yield from self._connections
 

@@ -57,7 +57,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 @dataclass(frozen=True)
 class Lab:
-    """A lab's directory, and the programs with which the lab is run."""
+    """A lab as its commands use it: the paths in its directory, and the directory of the programs python, salt and saltern."""
 
     paths: Paths
     #: Directory of the programs python, salt and saltern.

@@ -1,4 +1,4 @@
-"""The lab's minions as its master sees them: accepts their keys."""
+"""Connects to the lab's master and accepts the keys of the lab's minions."""
 
 from __future__ import annotations
 

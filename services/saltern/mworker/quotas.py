@@ -45,7 +45,7 @@ QUOTA_OPTIONS = {
 
 
 class Quotas:
-    """The limits of all minions as one worker measures them."""
+    """The limits of minions in one worker: measures the events that each minion fires, and counts and logs refusals."""
 
     def __init__(
         self,

@@ -126,7 +126,7 @@ class WorkerContext:
         )
 
     def public_key_of(self, minion_id: str) -> PublicKey | None:
-        """Return the accepted public key of a minion, or None."""
+        """Return the accepted PublicKey of a minion; None if its key is not accepted."""
         pem = self.store.minion_keys.pem(minion_id)
         return PublicKey.from_pem(pem) if pem else None
 

@@ -1,4 +1,4 @@
-"""Return codes of minions' returns, in the form of the job cache."""
+"""Reads the return code in a minion's return, as the job cache stores returns."""
 
 from __future__ import annotations
 

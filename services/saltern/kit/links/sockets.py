@@ -284,7 +284,7 @@ class LinkConnection:
         self._open()
 
     def close(self) -> None:
-        """Close the socket."""
+        """Close the connection's ZeroMQ socket and the monitor of its handshakes."""
         self._close_monitor()
         self._socket.close()
 

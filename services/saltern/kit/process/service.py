@@ -157,7 +157,10 @@ def read_arguments(program: RoleProgram, argv: Sequence[str] | None) -> Start:
 
 
 def new_role(program: RoleProgram, start: Start) -> Role:
-    """Return a role that does not run yet. Raises ConfigError if tracing is on and cannot be set up."""
+    """Return a Role (options, probes, log, stop flag and more) whose loop does not run yet.
+
+    Raises ConfigError if tracing is on and cannot be set up.
+    """
     name, options = program.name, start.options
     metrics = new_metrics(name)
     # A worker's loop may stand still for one request up to its deadline.

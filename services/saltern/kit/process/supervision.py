@@ -65,11 +65,11 @@ class Watched:
         self.pid, self.started_at, self.kill_at = pid, now, math.inf
 
     def asked_to_end(self, now: float) -> None:
-        """Record that SIGTERM was sent; SIGKILL follows after ``grace`` seconds."""
+        """Record that SIGTERM was sent to the child's process; SIGKILL follows after ``grace`` seconds."""
         self.kill_at = min(self.kill_at, now + self.grace)
 
     def killed(self) -> None:
-        """Record that SIGKILL was sent."""
+        """Record that SIGKILL was sent to the child's process."""
         self.kill_at = math.inf
 
     def ended(self, code: int, now: float) -> float:

@@ -134,7 +134,7 @@ class LocalBackend:
         grains: Callable[[], Mapping[str, object]],
         known: Mapping[str, object] | None = None,
     ) -> Runtime:
-        """Return a runtime whose pillar is compiled from local files at its first use."""
+        """Return a runtime (state engine) whose pillar is compiled from local files at its first use."""
         options, cachedir = self._options, Path(self._options.cachedir)
         return local_runtime(
             as_opts(options, file_client="local", extension_modules=str(extension_directory(options))),

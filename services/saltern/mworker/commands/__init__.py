@@ -64,7 +64,7 @@ class Repeat(Enum):
 
 
 class ControlPolicy(Enum):
-    """Which entry of the operator's access list allows a control command."""
+    """The rule that an operator's command must satisfy: which entry of the operator's access list allows it."""
 
     #: The operator's access list (control_acl, publisher_acl) must allow the function.
     FUNCTION = "publish"

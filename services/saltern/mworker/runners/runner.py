@@ -181,7 +181,7 @@ class RunnerTools:
 
 
 class _Found:
-    """Collects the returns of a job that a runner published."""
+    """Collects the returns of a job that a runner published, as {minion id: return}."""
 
     def __init__(self, found: dict[str, dict[str, object]]) -> None:
         self._found = found
