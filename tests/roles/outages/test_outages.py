@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from masterstore.event_codes import EventCodes
 from masterstore.store import Store
+from saltern.kit.keys.events_key import load_event_macs
 from saltern.kit.links.event_bus import pack
 from tests.chaos.field import Field
 from tests.roles.lab import STARTUP, Answer, Held, Lab, until
@@ -140,7 +142,8 @@ def _is_refused(lab: Ground, row: Outage) -> None:
 
 def ground_store(lab: Ground) -> Store:
     """What a worker writes events to, by a road that no outage of the table closes."""
-    return Store.open(lab.redis_address, timeout=STARTUP, client_name="test")
+    codes = EventCodes(load_event_macs(lab.keys_dir / "mworker"))
+    return Store.open(lab.redis_address, timeout=STARTUP, client_name="test", event_codes=codes)
 
 
 def _answers(lab: Ground, number: int) -> bool:
