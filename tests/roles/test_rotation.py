@@ -207,7 +207,8 @@ def test_a_minion_that_was_away_learns_the_masters_new_key(lab: RotationLab) -> 
     away, there = lab.minions[0], lab.minions[1]
     lab.kill(away)
     said = lab.rotate("master", "--patience", "10")
-    assert f"do not know the new key yet: {away}." in said
+    # On a busy machine others may not know it yet, either.
+    assert f"do not know the new key yet: {away}" in said
     assert lab.salt(there, "test.ping") == {there: True}
     lab.start(away)
     lab.await_ready(away)

@@ -39,12 +39,47 @@ _LEFT_OUT: Mapping[str, Mapping[str, str]] = {
     "salt.modules.archive": {"rar": "a program that is not free", "unrar": "a program that is not free"},
 }
 
+#: Arguments about the comparison of contents, which came with 3008.
+_OF_DIFFS = ("ignore_comment_characters", "ignore_ordering", "ignore_whitespace")
+_NO_DIFFS = "contents are compared as they are"
+
 #: Arguments of Salt that ours do not take: they are refused by name, as unknown ones are.
 _NOT_TAKEN: Mapping[tuple[str, str], Mapping[str, str]] = {
     ("salt.states.file", "shortcut"): dict.fromkeys(
         ("arguments", "working_dir", "description", "icon_location", "force", "backupname", "makedirs", "user"),
         "all are taken: the state says that it is for Windows",
     ),
+    **{
+        ("salt.modules.file", name): dict.fromkeys(_OF_DIFFS, _NO_DIFFS)
+        for name in ("get_managed", "check_file_meta", "check_managed_changes")
+    },
+    ("salt.modules.file", "manage_file"): {
+        **dict.fromkeys(_OF_DIFFS, _NO_DIFFS),
+        **dict.fromkeys(
+            (
+                *(
+                    "encoding_errors",
+                    "new_file_diff",
+                    "serange",
+                    "serole",
+                    "setype",
+                    "seuser",
+                    "use_etag",
+                    "verify_ssl",
+                ),
+                *(
+                    "signature",
+                    "signed_by_all",
+                    "signed_by_any",
+                    "keyring",
+                    "gnupghome",
+                    "sig_backend",
+                    "source_hash_sig",
+                ),
+            ),
+            "file.managed has it; a user's state that names it here is told",
+        ),
+    },
 }
 
 _WHOLE = "files are read whole, whatever the size of a buffer"
@@ -61,6 +96,8 @@ _WITHOUT_EFFECT: Mapping[tuple[str, str], Mapping[str, str]] = {
     ("salt.states.file", "line"): {"quiet": "a file that is not there is a failure of the state, as in Salt"},
     ("salt.modules.file", "search"): {"bufsize": _WHOLE},
     ("salt.modules.file", "remove"): {"kwargs": "they are about Windows"},
+    ("salt.modules.file", "get_managed"): {"kwargs": _NO_DIFFS},
+    ("salt.modules.file", "manage_file"): {"template": "a source is rendered by get_managed"},
     ("salt.modules.file", "symlink"): {"follow_symlinks": _LINK},
     ("salt.states.file", "shortcut"): dict.fromkeys(("ctx", "name", "target", "kwargs"), "Windows"),
     ("salt.modules.file", "basename"): {"ctx": _PURE},

@@ -150,10 +150,20 @@ def get_managed(
     skip_verify: bool = False,
     verify_ssl: bool = True,
     use_etag: bool = False,
+    source_hash_sig: object = None,
+    signed_by_any: object = None,
+    signed_by_all: object = None,
+    keyring: str | None = None,
+    gnupghome: str | None = None,
+    sig_backend: str = "gpg",
     **kwargs: object,
 ) -> list[object]:
     """Return [path of the source on the host, source_sum, error] of a managed file. The path is "" for a file of the
     state tree that is no template; the error is "" without one.
+
+    source_hash_sig
+        signature of the file of digests: True, or the source of a detached one; ``signed_by_any``, ``signed_by_all``,
+        ``keyring``, ``gnupghome`` and ``sig_backend`` say whose, as of ``file.managed``
 
     CLI Example:
 
@@ -167,6 +177,8 @@ def get_managed(
         skip_verify=skip_verify,
         verify_ssl=verify_ssl,
         use_etag=use_etag,
+        hash_signature=source_hash_sig,
+        signers=Signers.of(signed_by_any, signed_by_all, keyring, gnupghome, sig_backend),
     )
     try:
         found = file_source.find(ctx, source, saltenv, name, wanted)
