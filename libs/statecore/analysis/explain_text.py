@@ -46,7 +46,9 @@ class Exclusion(TypedDict):
 
 
 class ExplainedChunk(TypedDict):
-    """Another state of the run, as ``explain`` shows it; ``position`` is its number in the run, from 1."""
+    """A state that is related to the explained state by a requisite, as ``explain`` shows it; ``position`` is its number
+    in the run, from 1.
+    """
 
     id: str
     function: str

@@ -76,7 +76,9 @@ class History:
 
 
 class Followed(NamedTuple):
-    """A compiled state run and the history of one ID; ``history`` is None if the run does not declare the ID."""
+    """A compiled state run, and what each compiler pass changed in one ID (``history``); None if the run does not declare
+    the ID.
+    """
 
     draft: Draft
     history: History | None

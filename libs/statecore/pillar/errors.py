@@ -42,7 +42,7 @@ class Errors:
         log.error("%s", error)
 
     def of_sls(self, sls: str, error: SlsError) -> None:
-        """Add the errors because of which a pillar SLS file cannot be used."""
+        """Add all errors in ``error``, raised while the pillar SLS ``sls`` was rendered, to this list of errors."""
         for fault in error.faults:
             if fault.message.startswith(f"SLS {fault.sls} "):
                 # This kind of fault quotes no data, so the minion gets its full text. Salt quotes the SLS reference

@@ -55,7 +55,7 @@ _FIRST_NEEDED = ("encodings.idna", "secrets", "stringprep", "unicodedata")
 
 
 def child_of(row: Program, paths: Paths, workers: int, options: MasterOptions | None) -> Child:
-    """Return the Child (name and function to run) for a program of the lab.
+    """Return the Child (name and function to run) for one process of the lab: a role, Redis or a minion.
 
     ``options``: the master's; if None, each role reads them itself and reports in its own log why that fails.
     """

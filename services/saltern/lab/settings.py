@@ -53,7 +53,9 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def requested_settings(flags: argparse.Namespace) -> RequestedSettings:
-    """Return the lab's settings that were given on the command line. Raise LabError for invalid names."""
+    """Return the RequestedSettings of ``saltern lab up``: what its command line names, None for the rest. Raise LabError
+    for invalid names of minions or a number of workers below 1.
+    """
     return RequestedSettings(
         tree=flags.tree.absolute() if flags.tree else None,
         minions=_minions(flags.minions) if flags.minions is not None else None,

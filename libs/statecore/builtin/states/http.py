@@ -73,8 +73,8 @@ def query(
 def wait_for_successful_query(
     ctx: Context, name: str, wait_for: float = 300, request_interval: float = _INTERVAL, **kwargs: Any
 ) -> Plan:
-    """Repeat ``http.query`` until the response passes the checks, for at most ``wait_for`` seconds. The last response
-    counts.
+    """Repeat ``http.query`` until the response passes the checks, for at most ``wait_for`` seconds. The state succeeds
+    if the last response passes them, and fails otherwise.
 
     request_interval
         seconds between two requests

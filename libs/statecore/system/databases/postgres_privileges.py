@@ -97,7 +97,9 @@ GROUP = "group"
 
 
 def kind_of(object_type: object) -> str:
-    """Return the kind of a PostgreSQL object type, such as "table". Raises InvocationError for an unknown type."""
+    """Return the argument ``object_type`` in lower case ("table", "schema"). Raises InvocationError if PostgreSQL has no
+    privileges on objects of that type.
+    """
     found = str(object_type).lower()
     if found not in KINDS and found != GROUP:
         raise InvocationError(f"Invalid object_type: {object_type} provided; there are {', '.join([*KINDS, GROUP])}")

@@ -168,7 +168,7 @@ def _add(outcome: dict[str, list[str]], more: Mapping[str, list[str]]) -> None:
 
 @contextmanager
 def _faults() -> Iterator[None]:
-    """Turn an error of a user's backend into a RunnerFault."""
+    """Context manager: raise RunnerFault with the same message in place of an error of a user's fileserver backend."""
     try:
         yield
     except BackendError as error:

@@ -104,7 +104,7 @@ class SaltEvent:
 
 
 class MasterEvent(SaltEvent):
-    """The event bus of the master on which the module runs."""
+    """``salt.utils.event.LocalClientEvent``: fires and receives events on the bus of the master whose runner uses it."""
 
 
 class MinionEvent(SaltEvent):

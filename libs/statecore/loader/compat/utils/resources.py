@@ -1,4 +1,6 @@
-"""``salt.utils.resources`` for users' modules: resources that pillar declares."""
+"""``salt.utils.resources`` for users' modules: the pillar key under which Salt 3008 declares resources, things that a minion
+manages beside its host.
+"""
 
 from __future__ import annotations
 
