@@ -167,7 +167,13 @@ def test_an_idle_parent_does_not_wake(start: Callable[[str], Running]) -> None:
         return int(text.partition("\nvoluntary_ctxt_switches:")[2].split()[0])
 
     until(lambda: Path(f"/proc/{parent.process.pid}/wchan").exists(), "it runs")
-    time.sleep(0.5)  # after its start
+
+    def waits() -> bool:
+        seen = switches()
+        time.sleep(0.2)
+        return switches() == seen
+
+    until(waits, "its start is over")
     before = switches()
     time.sleep(1.5)  # a parent that looks at its children from time to time would wake meanwhile
     assert switches() == before
