@@ -1,9 +1,9 @@
-"""Audit record: an append-only stream of who did what on the master, and a chain of seals over it.
+"""Audit record: an append-only stream of entries (who did what on the master), and a chain of seals over it.
 
-A worker writes an entry in the same step as what the entry reports, where that is a publication: the script that records
-a job appends the entry, so neither exists without the other, and no round trip is added. The chain is not made there: it
-needs the end that another worker may be moving. Each worker that wrote seals once a second what is not sealed yet, its own
-entries and those of others. Redis itself cannot seal: it must not have the key.
+The entry about a publication is written by the same Redis script that records the job. So neither exists without the
+other, and no round trip is added. The seals are written later: each worker that wrote entries seals, once a second,
+all entries that have no seal yet, those of other workers too. A script in Redis cannot make seals, because Redis must
+not have the key.
 
 What entries and seals contain, and what they prove: ``audit_chain``. Source: docs/security.md#audit
 """
@@ -262,9 +262,11 @@ class Audit:
         return self._all(keys.AUDIT_SEALS, "seal")
 
     def verify(self, *, known: SealName = SealName()) -> Verified:  # noqa: B008 - it never changes
-        """Check the audit record as ``audit_chain.verify`` does, and return a Verified.
+        """Check the seals and entries of the audit record in Redis; return a Verified, whose ``faults`` are empty if
+        nothing was changed.
 
-        Workers may write meanwhile: the recorded end is read first, and seals after it are not looked at.
+        ``known``: the seal that an earlier check printed. Workers may write meanwhile: the recorded end is read first,
+        and later seals are ignored.
         """
         found = self._verify(known)
         for _ in range(_TRIES - 1):

@@ -51,7 +51,9 @@ class SealName(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Seal:
-    """The content of a seal of the audit record. The default values are those before the first seal."""
+    """The content of a seal: it covers the entries of the audit record since the previous seal. A Seal with the
+    default values stands for "no seal yet".
+    """
 
     number: int = 0
     #: Hash of the seal before; "" for the first one.
@@ -185,7 +187,7 @@ def fault_of(records: Records, kind: str, text: bytes, mac: bytes) -> str:
 
 
 class _Counts:
-    """The largest count of each worker in the audit entries that were checked so far."""
+    """The largest count of each worker (an entry's field ``no``) in the audit entries that were checked so far."""
 
     def __init__(self) -> None:
         self.last: dict[str, int] = {}

@@ -77,7 +77,7 @@ class Cache:
     """The minions' grains, pillar and mine in Redis. All operations raise StoreUnavailable if Redis does not answer."""
 
     def __init__(self, client: Client, records: Records = Records()) -> None:  # noqa: B008 - it never changes
-        """``records``: makes and checks the authentication codes of mine data."""
+        """Create the operations on minions' data. ``records``: makes and checks the authentication codes of mine data."""
         self._client = client
         self._records = records
         self._forget = client.redis.register_script(_FORGET)
@@ -182,7 +182,9 @@ class Cache:
         return signed
 
     def _proven(self, minion: str, fun: str, value: object) -> object:
-        """Return the mine data in a value from Redis. Raises StoreCorrupt unless a code proves that a worker stored it."""
+        """Return the mine data in a value from Redis. Raises StoreCorrupt unless its authentication code proves that a
+        worker of this master stored it.
+        """
         where = f"{keys.mine(fun)}[{minion}]"
         if not isinstance(value, msgpack.ExtType) or value.code != _SIGNED:
             self._records.check(MINE, b"", b"", where)

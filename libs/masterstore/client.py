@@ -1,8 +1,9 @@
-"""Connection to Redis: made when first used, safe after a fork, with StoreUnavailable as the error for an absent Redis.
+"""Connection to Redis: made when first used, safe after a fork, with StoreUnavailable as the error for an absent
+Redis.
 
 With Sentinels, every new connection asks them for the current master. A Redis that has become a replica loses its
-connections, so that the next command finds the new master. Commands are not retried in secret: the caller decides about
-waiting and repeating.
+connections, so that the next command finds the new master. A failed command is not repeated automatically: the caller
+decides whether to wait and repeat it.
 """
 
 from __future__ import annotations
@@ -130,8 +131,8 @@ class _Login:
 
 
 class _Sentinels(redis.Sentinel):
-    """Asks the Sentinels one after the other, first the one that answered last time, and collects why each did not
-    help.
+    """Client of all Sentinels of a URL. It asks them one after the other, beginning with the one that answered last
+    time, and collects for the error message why each of them named no master.
     """
 
     def discover_master(self, service_name: str) -> tuple[str, int]:
@@ -228,7 +229,7 @@ class Faults:
             self.tell(key, why)
 
     def of_script(self, names: Iterable[bytes]) -> None:
-        """Report, as ``report`` does, each of the Redis keys that a Lua script skipped because of malformed data."""
+        """Report to ``report`` each of these Redis keys, which a Lua script skipped because of malformed data."""
         for name in names:
             self.report(
                 name.decode("utf-8", "surrogateescape"), "another type than the store writes there, or no number in it"
@@ -236,8 +237,8 @@ class Faults:
 
 
 def _nobody(key: str, why: str) -> None:
-    """Default of ``Faults.tell``: ignore the fault."""
+    """Default of the field ``Faults.tell``: do not log the malformed Redis key."""
 
 
 def _nothing() -> None:
-    """Default of ``Faults.count``: do nothing."""
+    """Default of the field ``Faults.count``: do not count the malformed Redis key."""

@@ -65,7 +65,8 @@ MEANING: Mapping[Fault, str] = {
 
 
 class EventCodes:
-    """Makes and checks the codes of events and of the state that the readers of a group share.
+    """Makes and checks the authentication codes of events, and of the text that the readers of a group share (its
+    state).
 
     Without a key, nothing gets a code and nothing is checked.
     """
@@ -78,9 +79,12 @@ class EventCodes:
         refused: Callable[[str, Fault], None] | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """``macs``: the first one makes codes, and codes of each are accepted, so that a key can be replaced; empty: no
-        key. ``accept_unsigned``: accept what has no code; a wrong code is always refused. ``refused``: called with the
-        Redis key and the reason for each event or shared state that is refused; None: the store's ``Faults`` get it.
+        """Create the maker of codes. ``macs``: the first one makes codes; the codes of all are accepted, so that a key
+        can be replaced; empty: there is no key.
+
+        ``accept_unsigned``: accept an event or shared state without a code; a wrong code is always refused.
+        ``refused``: called with the Redis key and the reason (Fault) for each event or shared state that is refused;
+        None: it is reported to the store's ``Faults``.
         """
         self._macs = tuple(macs)
         self.refused = refused
@@ -93,7 +97,7 @@ class EventCodes:
     def seal(self, frame: bytes, to: str = "") -> bytes:
         """Return the seal of a packed event as bytes ``<time>-<number>-<authentication code>``; b"" without a key.
 
-        ``to``: group for which a dead event returns to the stream.
+        ``to``: the group for which a dead event is put back into the stream; "" for a new event.
         """
         if not self._macs:
             return b""
@@ -104,9 +108,11 @@ class EventCodes:
         return origin.encode() + b"-" + self._macs[0](EVENT, _event_record(origin, to, frame))
 
     def fault(self, frame: bytes, to: str, seal: str, entered_ms: int | None = None) -> Fault | None:
-        """Return the Fault for which an event is refused; None if it is genuine.
+        """Return the Fault for which an event of the stream is refused; None if its seal proves that a role of this
+        master kept it.
 
-        ``entered_ms``: time of its entry in the stream, milliseconds since 1970; None: the time is not compared.
+        ``entered_ms``: time of the event's entry in the stream, milliseconds since 1970; None: the time is not
+        compared.
         """
         if not self._macs:
             return None
@@ -123,11 +129,15 @@ class EventCodes:
         return None
 
     def state_code(self, group: str, version: int, state: str) -> bytes:
-        """Return the authentication code of the state that a group's readers share, for this version number; b"" without a key."""
+        """Return the authentication code of ``state``, the text that the readers of a group share, with its version
+        number; b"" without a key.
+        """
         return self._macs[0](GROUP_STATE, _state_record(group, version, state)) if self._macs else b""
 
     def state_fault(self, group: str, version: int, state: str, code: bytes) -> Fault | None:
-        """Return the Fault for which the shared state of a group is refused; None if it is genuine, or if there is none."""
+        """Return the Fault for which ``state``, the text that the readers of a group share, is refused. None if its
+        authentication code is right, or if the text is empty.
+        """
         if not self._macs or not state:
             return None
         if not code:
@@ -139,7 +149,9 @@ class EventCodes:
 
 
 def _event_record(origin: str, to: str, frame: bytes) -> bytes:
-    """Return the bytes under an event's code. Neither ``origin`` nor a group's name contains a space."""
+    """Return the bytes over which an event's authentication code is made: time and number (``origin``), group (``to``)
+    and packed event. Neither ``origin`` nor a group's name contains a space.
+    """
     return f"{origin} {to} ".encode("utf-8", "surrogateescape") + frame
 
 

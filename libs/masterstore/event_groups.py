@@ -116,8 +116,8 @@ return 1
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The result of one read by a reader of a group: the events for this reader, and the version of the group's
-    shared state.
+    """The result of one read by a reader of a group: the events for this reader, and the version number of the state
+    (text) that the group's readers share.
     """
 
     events: list[KeptEvent]
@@ -162,7 +162,9 @@ class EventGroups:
     """
 
     def __init__(self, client: Client, codes: EventCodes = EventCodes()) -> None:  # noqa: B008 - it never changes
-        """Create the operations on groups. ``codes``: makes and checks the codes of events and of shared states."""
+        """Create the operations on groups of event readers. ``codes``: makes and checks the authentication codes of
+        events and of the states that a group's readers share.
+        """
         self._client = client
         self._codes = codes
         #: Group -> the events that this process got.
@@ -344,8 +346,11 @@ class EventGroups:
             return bool(self._save(keys=[keys.event_group(group)], args=[state, version, code]))
 
     def _genuine(self, group: str, events: Sequence[KeptEvent], *, new: bool) -> list[KeptEvent]:
-        """Return the events that a role of this master kept and that this process has not got before; acknowledge the
-        others. ``new``: as in ``Deliveries.is_repeated``.
+        """Return those of ``events`` that have a valid seal of a role of this master and that this process has not got
+        before; acknowledge the others.
+
+        ``new``: the group delivers the events for the first time; False: they were delivered to a reader that did not
+        acknowledge them.
         """
         genuine, left = [], []
         deliveries = self._deliveries[group]

@@ -72,7 +72,9 @@ class Events:
     """
 
     def __init__(self, client: Client, codes: EventCodes = EventCodes()) -> None:  # noqa: B008 - it never changes
-        """Create the operations on the stream. ``codes``: makes the codes of events, and checks those of events that are read."""
+        """Create the operations on the event stream. ``codes``: makes the authentication codes of events that are
+        stored, and checks those of events that are read.
+        """
         self._client = client
         self._codes = codes
         self._keep = client.redis.register_script(_KEEP)
@@ -136,8 +138,8 @@ class Events:
 
 
 class EventKeeper:
-    """Appends the events that a process fires to the stream ``salt:events``, if a reader has registered for
-    their tags.
+    """Appends the events that a process fires to the stream ``salt:events``, if a reader has registered for their
+    tags.
     """
 
     def __init__(

@@ -40,7 +40,8 @@ class JobBudget:
         return sum(self._hours().values())
 
     def forget(self, now_ms: int, keep_seconds: int) -> int:
-        """Remove the counts of bytes of hours older than ``keep_seconds``: all their jobs have expired.
+        """Remove the byte counts of those hours of job creation that ended more than ``keep_seconds`` ago: all jobs of
+        these hours have expired.
 
         Return the number of removed hours.
         """

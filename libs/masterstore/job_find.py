@@ -44,8 +44,8 @@ class JobFinder:
         self._jobs = jobs
 
     def page(self, wanted: JobFilter, *, meta: bool = False) -> JobPage:
-        """Return the newest jobs after the filter's cursor that match, at most ``limit`` of the filter. ``meta``:
-        also read their counters and times.
+        """Return the newest jobs that match the filter and come after its cursor: at most ``wanted.limit`` jobs, with
+        their loads. ``meta``: also read the jobs' counters and times.
         """
         found: list[Job] = []
         with self._client.calling() as server:
@@ -187,7 +187,9 @@ class _Reading:
     _skip: int = 0
 
     def ask(self, server: redis.Redis) -> Any:
-        """Return the next rows of the index as [(JID, milliseconds)]. If ``server`` is a pipeline, queue the query instead."""
+        """Return the next rows of this index of jobs as [(JID, milliseconds since 1970)], newest first. If ``server``
+        is a pipeline, queue the query in it; the rows are then in the pipeline's result.
+        """
         # The position itself is read again: other jobs may have been made within its millisecond.
         inside = self.position is not None and (self.high == "+inf" or self.position[0] < int(self.high[1:]))
         top = str(self.position[0]) if self.position is not None and inside else self.high

@@ -1,11 +1,11 @@
 """Lua scripts on jobs. Redis runs each as one step that happens as a whole or not at all.
 
-The transitions of a life come from ``life.MOVES``. A job's hash has a counter for each state except ``expected`` and
-``returned`` (counted as ``answered``); the number of minions still waited for is computed from them. Other scripts are
-in ``return_scripts`` and ``life_scripts``.
+``life.MOVES`` lists the allowed changes of a job's state on a minion. A job's hash has a counter for each state except
+``expected`` and ``returned`` (counted as ``answered``); the number of minions still waited for is computed from them.
+Other scripts are in ``return_scripts`` and ``life_scripts``.
 
-A malformed key must not cost a result. Everything besides a script's main purpose therefore goes through ``try``, which
-skips a key of the wrong type and reports it among the faults in the script's answer.
+A malformed key must not cost a result. Everything besides a script's main purpose therefore goes through ``try``,
+which skips a key of the wrong type and reports it among the faults in the script's answer.
 """
 
 from __future__ import annotations

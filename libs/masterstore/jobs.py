@@ -98,9 +98,9 @@ class Jobs(Lives):
         event_codes: EventCodes = EventCodes(),  # noqa: B008 - it never changes
         audit: Audit | None = None,
     ) -> None:
-        """``durability``: the replicas and disks that must confirm a publication or return. ``records``: makes the
-        authentication codes of publications. ``event_codes``: makes those of events. ``audit``: makes the entries of
-        the audit record; None: one of its own.
+        """Create the operations on the job cache. ``durability``: the replicas and disks that must confirm a
+        publication or return. ``records``: makes the authentication codes of publications. ``event_codes``: makes the
+        authentication codes of events. ``audit``: makes the entries of the audit record; None: create an Audit.
         """
         super().__init__(client, records)
         self._event_codes = event_codes
@@ -254,9 +254,10 @@ class Jobs(Lives):
         """Store a job with its result at once: a job that was not published, such as a runner's or one that a minion
         started itself.
 
-        Return True if it was stored, False if the job has a result already, which is kept. ``ttl``: seconds to
-        keep the job. ``compress_above``, ``event`` and ``events_kept``: as for ``record_return``. ``counted``:
-        count the bytes against the minion's hourly limit (``may_store_own``).
+        Return True if it was stored, False if the job has a result already, which is kept. ``ttl``: seconds to keep
+        the job. ``compress_above``: a return with more bytes of JSON is stored compressed; 0: never. ``event``: packed
+        event to append to ``salt:events`` if the job is stored (b"": none). ``events_kept``: about how many events
+        that stream keeps. ``counted``: count the bytes against the minion's hourly limit (``may_store_own``).
         """
         minion, created = str(ret["id"]), jid_ms(jid)
         user, functions = str(load.get("user", "")), _functions(load.get("fun"))
@@ -282,8 +283,9 @@ class Jobs(Lives):
     def check_load(self, jid: str) -> bool:
         """Check the authentication code of a job's load, before the job is published again.
 
-        Return True if an operator, a runner or a minion had the job published, False if the job was not published: a
-        minion started it itself, or it is a runner. Raises StoreCorrupt if no worker of this master wrote the load.
+        Return True if the job was published, for an operator, a runner or a minion. Return False if it was not
+        published: a job that a minion started itself, or a runner. Raises StoreCorrupt if no worker of this master
+        wrote the load.
         """
         name, fields = keys.load(jid), ("mac", "replay_until", "when_back_until")
         with self._client.calling() as server:

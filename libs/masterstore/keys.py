@@ -236,7 +236,7 @@ def event_group(group: str) -> str:
 
 
 def event_readers(group: str) -> str:
-    """Redis key of the readers in a group, with the times of their last signs of life."""
+    """Redis key of the readers in a group, with the time of the last sign of life of each."""
     return f"salt:events:readers:{group}"
 
 

@@ -1,13 +1,13 @@
-"""The life of a job on one minion: its states, the allowed transitions, and its stored form. No I/O.
+"""The states of a job on one minion ("life"), the allowed transitions, and their stored form. No I/O.
 
-A sign is named by the state that it leads to. MOVES is the only table of transitions; ``lua`` writes it into the Lua
-scripts.
+A sign is a minion's report that it reached a state; it has the name of that state. MOVES is the only table of
+transitions; ``lua`` writes it into the Lua scripts.
 
 Stored form: one letter and a number of milliseconds since the JID's time for each state, in order. ``d12s30r5012``
 means delivered after 12 ms, started after 30 ms, returned after 5012 ms; the last one is the current state. Nothing is
 stored for ``expected``, the state of every minion in ``salt:job:<jid>:minions`` from the start, so a publish to ten
-thousand minions writes only their names. If a state is entered again, its earlier entry is removed; a life therefore
-has at most eight entries.
+thousand minions writes only their names. If a state is entered again, its earlier entry is removed; the stored form
+therefore has at most eight entries.
 """
 
 from __future__ import annotations
@@ -126,11 +126,11 @@ def moved(life: Life, to: State, ms: int) -> Life | None:
 
 
 def read(text: str, base_ms: int, created_ms: int) -> Life:
-    """Return the Life that ``text`` describes in its stored form (``d12s30``: delivered after 12 ms, started
-    after 30 ms).
+    """Return the Life (states of a job on one minion, with times) that ``text`` describes in its stored form:
+    ``d12s30`` means delivered after 12 ms, started after 30 ms.
 
-    ``base_ms``: time in the JID, from which the stored times count. ``created_ms``: time of the state
-    expected. Both are milliseconds since 1970. Raises ValueError if ``text`` is malformed.
+    ``base_ms``: time in the JID, from which the stored times count. ``created_ms``: time of the first state,
+    ``expected``. Both are milliseconds since 1970. Raises ValueError if ``text`` is malformed.
     """
     if not text:
         return born(created_ms)
@@ -160,10 +160,11 @@ def lua(moves: Mapping[State, tuple[State, ...]] = MOVES) -> str:
 
 
 def lua_into(to: State, moves: Mapping[State, tuple[State, ...]] = MOVES) -> str:
-    """Return Lua source that defines texts of state letters for a script that changes lives to the state ``to``.
+    """Return Lua source for a script that changes jobs on minions to the state ``to``: it defines texts of letters,
+    one letter for each state.
 
-    LETTERS: all states. INTO: states that may change to ``to``. LATE, INDEXED, GIVEN_UP, UNDELIVERED: the
-    states in the sets of these names.
+    LETTERS: all states. INTO: states that may change to ``to``. LATE, INDEXED, GIVEN_UP, UNDELIVERED: the states in
+    the sets of these names.
     """
     return "\n".join(
         [

@@ -1,4 +1,4 @@
-"""Lua scripts that change and query the lives of jobs. They begin with ``job_scripts.COMMON``."""
+"""Lua scripts that change and query the states of jobs on minions. They begin with ``job_scripts.COMMON``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Operations on the lives of jobs: signs of minions, cancelling, missed jobs, jobs that wait for minions."""
+"""Operations on the states of jobs on minions: store the states that minions report ("signs"), cancel jobs, find jobs
+that a minion missed, and jobs that wait for minions.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ class SignResult:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """Numbers of lives that were given up: expired (not delivered in time) and lost (the minion fell silent)."""
+    """Numbers of pairs of job and minion that were given up: expired (the minion did not get the job in time) and lost
+    (the minion fell silent).
+    """
 
     expired: int
     lost: int
@@ -159,12 +163,12 @@ class Lives:
         return done
 
     def missed(self, minion: str, after_ms: int, now_ms: int, limit: int = 100) -> list[dict[str, object]]:
-        """Return the loads of the jobs that a minion missed, oldest first: published after ``after_ms``, not
-        received, and may still run.
+        """Return the loads of the jobs that a minion missed, oldest first: published after ``after_ms``, not received,
+        and still allowed to run.
 
-        If there are more than ``limit``, the newest are returned. Each load has ``replay_until``, the time until
-        which it may run. The minion is recorded as one that sends signs (``salt:signers``). All times are
-        milliseconds since 1970.
+        If there are more than ``limit``, the newest are returned. Each load has ``replay_until``, the time until which
+        it may run. The minion is recorded in ``salt:signers``, as one that reports the states of its jobs. All times
+        are milliseconds since 1970.
         """
         return self._loads(minion, after_ms, now_ms, max(1, limit))[-limit:]
 
@@ -206,12 +210,14 @@ class Lives:
         return {text(jid): values.number(deadline, keys.WAITING) for jid, deadline in found}
 
     def settle(self, now_ms: int, silent_since_ms: int, *, limit: int = 500) -> Settled:
-        """Give up the jobs on minions whose time is over, and return how many expired and how many were lost.
+        """Give up jobs on minions for which the time to deliver the job or to hear of the minion is over. Return the
+        numbers of expired and lost ones.
 
-        A job becomes ``expired`` on an absent minion that did not return in time, and on a minion that sends
-        signs, sent none and may no longer take the job. It becomes ``lost`` on a minion that had the job and sent
-        nothing since ``silent_since_ms``. On a minion that never sends signs it stays expected. At most ``limit``
-        due jobs are handled; the next call handles the rest.
+        A job becomes ``expired`` on a minion that was away and did not return in time, and on a minion that reports
+        the states of its jobs, reported none of this job and may no longer start it. It becomes ``lost`` on a minion
+        that had received the job and sent nothing since ``silent_since_ms``. On a minion that never reports states it
+        stays ``expected``. At most ``limit`` due jobs are handled; the next call handles the rest. Times are
+        milliseconds since 1970.
         """
         expired = lost = 0
         due = self._client.call("zrangebyscore", keys.DUE, "-inf", now_ms, start=0, num=limit)

@@ -56,7 +56,9 @@ class MinionKeys:
     """
 
     def __init__(self, client: Client, records: Records = Records()) -> None:  # noqa: B008 - it never changes
-        """``records``: makes and checks the authentication codes of accepted keys."""
+        """Create the operations on minion keys. ``records``: makes and checks the authentication codes of accepted
+        keys.
+        """
         self._client = client
         self._records = records
         self._move = client.redis.register_script(_MOVE)

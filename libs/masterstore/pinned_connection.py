@@ -3,8 +3,8 @@ command.
 
 Borrowing costs more than the command itself: redis-py locks, counts, and checks the socket for unexpected bytes. A
 worker sends its commands one after the other on a connection of its own, so none of that is needed. This module only
-adds who uses the connection when, and a fast encoding of text and numbers. Connecting, retries, timeouts, parsing, and
-everything but plain commands are redis-py's.
+decides which thread may use the pinned connection, and encodes text and numbers fast. redis-py does everything else:
+connecting, retries, timeouts, parsing, and all calls that are not plain commands.
 """
 
 from __future__ import annotations

@@ -27,7 +27,9 @@ class Publications:
     """
 
     def __init__(self, client: Client, records: Records = Records()) -> None:  # noqa: B008 - it never changes
-        """``records``: checks the authentication codes of entries; an entry with a wrong code counts as malformed."""
+        """Create the operations on the stream. ``records``: checks the authentication codes of publications; one with
+        a wrong code counts as malformed.
+        """
         self._client = client
         self._records = records
 

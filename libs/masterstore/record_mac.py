@@ -35,8 +35,8 @@ class Records:
     """
 
     def __init__(self, mac: RecordMac | None = None, *, accept_unsigned: bool = False) -> None:
-        """``mac``: makes the code of (kind, record); None: no key. ``accept_unsigned``: accept records without a
-        code; a wrong code is always refused.
+        """Create the maker of codes. ``mac(kind, record)``: returns the authentication code of a record; None: there
+        is no key. ``accept_unsigned``: accept records without a code; a wrong code is always refused.
         """
         self._mac = mac
         self._accept_unsigned = accept_unsigned
@@ -77,8 +77,8 @@ def key_record(minion: str, pem: str) -> bytes:
 
 
 def check_accepted(records: Records, minion: str, pem: str, code: bytes | None) -> None:
-    """Raise StoreCorrupt unless ``code`` proves that a worker of this master accepted the key ``pem`` of the
-    minion.
+    """Raise StoreCorrupt unless the authentication code ``code`` proves that a worker of this master accepted the
+    public key ``pem`` of the minion.
     """
     records.check(ACCEPTED_KEY, key_record(minion, pem), code, f"{keys.minion_keys('accepted')}[{minion}]")
 

@@ -102,7 +102,7 @@ def _complete() -> None:
 def _spared() -> None:
     """Import ``redis.client`` and ``redis.sentinel`` without the other modules of redis-py.
 
-    If that fails, all modules of redis-py are removed from ``sys.modules``, so that it is imported normally.
+    If that fails, remove all modules of redis-py from ``sys.modules``: the next import then loads redis-py completely.
     """
     found = importlib.util.find_spec("redis")
     if found is None or found.origin is None:

@@ -1,9 +1,10 @@
 """Recognises requests of minions that somebody recorded and sends again.
 
-Each request carries a nonce and the minion's time. A nonce is remembered for somewhat more than two windows. The age of a
-request is measured by the minion's clock as its last new request showed it, so that clock may be wrong by any time. After
-a request that is too old the caller gives the minion a new session (``MinionKeys.renew``): a minion whose clock was set back
-signs in and repeats its request, and nothing that was recorded before can be opened any more.
+Each request carries a nonce and the minion's time. The store remembers each nonce for twice the largest age of a
+request (``window``) and a minute. The age of a request is the difference to the time in the minion's last new request,
+so the minion's clock may be wrong by any amount. After a request that is too old the caller gives the minion a new
+session (``MinionKeys.renew``): a minion whose clock was set back signs in and repeats its request. Requests that were
+recorded before can no longer be decrypted.
 """
 
 from __future__ import annotations

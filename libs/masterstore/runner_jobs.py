@@ -122,8 +122,9 @@ class RunnerJobs:
     ) -> bool:
         """Store the result of a runner's job; return False if the job has a result already, which is kept.
 
-        ``ret`` has id, return, success and retcode. ``ttl``: seconds to keep the job. ``event``, ``events_kept``:
-        as for ``Jobs.record_return``.
+        ``ret`` has id, return, success and retcode. ``ttl``: seconds to keep the job. ``event``: packed event to
+        append to ``salt:events`` if the result is stored (b"": none). ``events_kept``: about how many events that
+        stream keeps.
         """
         return self._jobs.store_external(str(load["jid"]), load, ret, ttl=ttl, event=event, events_kept=events_kept)
 

@@ -40,5 +40,5 @@ class Schema:
         return keys.SCHEMA_VERSION
 
     def say(self) -> None:
-        """Store this program's schema version in Redis as the version of the data there."""
+        """Store this program's schema version in Redis, as the version of the data that Redis holds."""
         self._client.call("set", keys.SCHEMA, keys.SCHEMA_VERSION)

@@ -71,13 +71,13 @@ class SignInFacts:
 
 
 class SignIns:
-    """Reads the stored data that a minion's sign-in needs.
+    """Reads from Redis the data that a minion's sign-in needs: its key, the key epochs, and whether jobs wait for it.
 
     All operations raise StoreUnavailable if Redis does not answer, StoreCorrupt for malformed data.
     """
 
     def __init__(self, client: Client, records: Records = Records()) -> None:  # noqa: B008 - it never changes
-        """``records``: checks the authentication codes of accepted keys."""
+        """Create the reader. ``records``: checks the authentication codes of accepted keys."""
         self._client = client
         self._records = records
         self._begin = client.redis.register_script(_BEGIN)

@@ -29,7 +29,7 @@ class Busy(Exception):
     """Raised when the master replied that it is overloaded: repeat the request after ``retry_after`` seconds."""
 
     def __init__(self, retry_after: float) -> None:
-        """``retry_after``: least number of seconds to wait before the next attempt."""
+        """Create the exception. ``retry_after``: least number of seconds to wait before the next attempt."""
         super().__init__(f"the master is busy; repeat the request after {retry_after:g} s")
         self.retry_after = retry_after
 

@@ -57,8 +57,8 @@ class Crypticle:
         self._mac_key = key[_AES_KEY:]
 
     def dumps(self, value: object, nonce: str | None = None, *, iv: bytes | None = None) -> bytes:
-        """Return the encrypted bytes of a value. A reply passes the nonce of its request. ``iv`` is only set by test
-        vectors.
+        """Return the encrypted bytes of a value. ``nonce``: the nonce of the request, for a reply. ``iv``: only set by
+        test vectors.
         """
         prefix = nonce.encode() if nonce else b""
         return self.encrypt(_MAGIC + prefix + packb(value), iv=iv)
@@ -66,8 +66,9 @@ class Crypticle:
     def loads(self, data: bytes, nonce: str | None = None, *, raw: bool = False, most: int | None = None) -> object:
         """Decrypt and unpack a value; return {} if the plaintext lacks Salt's prefix ``pickle::``.
 
-        ``raw`` and ``most`` as in ``pack.unpackb``. Raises AuthenticationError for a wrong key, NonceError if the
-        message does not carry ``nonce``, PeerFault if the plaintext is not msgpack.
+        ``raw``: only the keys of maps become text, all other texts stay bytes. ``most``: largest number of values in
+        the message; None: unlimited. Raises AuthenticationError for a wrong key, NonceError if the message does not
+        carry ``nonce``, PeerFault if the plaintext is not msgpack.
         """
         plain = self.decrypt(data)
         if not plain.startswith(_MAGIC):
@@ -80,7 +81,9 @@ class Crypticle:
         return unpackb(body, raw=raw, most=most)
 
     def loads_map(self, data: bytes) -> dict[str, object]:
-        """Decrypt and unpack a map, as ``loads`` does. Raises PeerFault also if the value is not a map."""
+        """Decrypt and unpack a map. Raises AuthenticationError for a wrong key, PeerFault if the plaintext is not
+        msgpack or the value is not a map.
+        """
         value = self.loads(data)
         if not isinstance(value, dict):
             raise PeerFault(f"an encrypted {type(value).__name__} where a map is needed")

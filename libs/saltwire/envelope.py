@@ -102,7 +102,7 @@ def clear_request(load: Mapping[str, object], *, version: int = VERSION, patient
 
 
 def check_version(envelope: Envelope, minimum: int) -> None:
-    """Raise PeerFault if the message version of a request, encrypted or not, is older than ``minimum``."""
+    """Raise PeerFault if the message version of a request (encrypted or not) is less than ``minimum``."""
     if envelope.version < minimum:
         raise PeerFault(f"version {envelope.version} is older than {minimum}", BAD_LOAD)
 

@@ -198,10 +198,11 @@ def parse_sign_in(load: Mapping[str, object], *, version: int, own: bool = False
 
 
 def choose_master_key(request: SignInRequest, master_keys: Sequence[PrivateKey]) -> PrivateKey:
-    """Return that of the master's private keys which signs the answer to a sign-in: the one that the minion knows.
+    """Return the master's private key that signs the answer to a sign-in: the key that the minion knows.
 
-    ``master_keys``: the key in use, then the one before. Saltern's minions name the key. A stock minion's token is encrypted
-    to it; without a token it knows none. Source: docs/protocol.md#replaced-master-key
+    ``master_keys``: the newest key, then the older one while the key is replaced. Saltern's minions name the
+    fingerprint of the key that they know. A stock minion's token is encrypted to that key; a stock minion without a
+    token knows none and gets the newest key. Source: docs/protocol.md#replaced-master-key
     """
     newest, *others = master_keys
     if not others:
@@ -215,8 +216,8 @@ def choose_master_key(request: SignInRequest, master_keys: Sequence[PrivateKey])
 
 
 def refusal_reply(request: SignInRequest, ret: bool | str | None, *, master_key: PrivateKey) -> bytes:
-    """Return the master's signed reply to the sign-in of a minion that is pending or refused; ``ret`` as in
-    ``Verdict.ret``.
+    """Return the master's signed reply to the sign-in of a minion that is pending or refused. ``ret``: the reply's
+    only content, from ``Verdict.ret``.
     """
     return _signed({"ret": ret}, request, master_key)
 
@@ -234,9 +235,9 @@ def success_reply(
 ) -> bytes:
     """Return the master's signed reply to the sign-in of an accepted minion.
 
-    It holds the publication key and the minion's session key, encrypted to the minion's key ``public``. ``master_pems``: all
-    keys of the master, the newest first, where there are several. Raises PeerFault if ``public`` is too small to encrypt
-    them. Source: docs/protocol.md#sign-in-reply
+    It holds the publication key and the minion's session key, both encrypted to the minion's key ``public``.
+    ``master_pems``: the master's public keys, the newest first; they are sent only if there are two. Raises PeerFault
+    if ``public`` is too small to encrypt the keys. Source: docs/protocol.md#sign-in-reply
     """
     digest = hashlib.sha256(aes_key_string.encode()).hexdigest()
     reply: SignInReply = {
@@ -260,9 +261,8 @@ def success_reply(
 
 
 def _token_of(request: SignInRequest, master_key: PrivateKey) -> bytes | None:
-    """Return the token of a sign-in, decrypted; None if there is none, or if it is not encrypted to this master key.
-
-    Any other content is not decrypted for a minion, and None is returned.
+    """Return the decrypted token of a sign-in. None if the sign-in has no token, or if the token is not a key string
+    encrypted to ``master_key``.
     """
     if request.token is not None:
         with contextlib.suppress(PeerFault):

@@ -57,7 +57,9 @@ def clean_pem(text: str) -> str:
 
 
 def canonical_pem(text: str) -> str:
-    """Return a public key in the form of ``PublicKey.pem``. A text that is no valid key is returned as ``clean_pem`` does."""
+    """Return a public key as ``PublicKey.pem`` writes it, so that equal keys are equal texts. A text that is no valid
+    key is returned with LF newlines and without surrounding space.
+    """
     try:
         return PublicKey.from_pem(text).pem
     except PeerFault:

@@ -38,9 +38,10 @@ def seal_job(load: Mapping[str, object], aes: Crypticle, private_key: PrivateKey
 def seal_job_by_each(
     load: Mapping[str, object], aes: Crypticle, private_keys: Sequence[PrivateKey], sig_algo: str, serial: int
 ) -> list[bytes]:
-    """Return a job's publication as ``seal_job`` does, once for each of the master's keys.
+    """Return a list of packed publications of one job, each signed with one of the master's ``private_keys``.
 
-    There are two while the key is replaced. A minion runs the job once: all have the same serial and JID.
+    There are two keys while the master's key is replaced. A minion runs the job once, because all publications have
+    the same serial and JID.
     """
     sealed = aes.dumps({**load, "serial": serial})
     return [

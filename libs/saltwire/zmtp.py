@@ -42,7 +42,9 @@ class RequestConnection:
     __slots__ = ("_frames", "_greeted", "_max", "_pending", "_skip", "_want", "outgoing", "ready")
 
     def __init__(self, max_bytes: int) -> None:
-        """Start before the handshake. ``max_bytes``: size of the largest request; a larger one raises ZmtpFault."""
+        """Create the state of a connection whose handshake has not begun. ``max_bytes``: size of the largest request;
+        a larger one raises ZmtpFault.
+        """
         self._max = max_bytes
         #: Bytes that were received and not read yet: less than one frame.
         self._pending = bytearray()

@@ -82,7 +82,7 @@ def file_rules(text: str) -> list[dict[str, str]]:
 
 
 def ports(text: str) -> list[PortRule]:
-    """Parse the output of ``semanage port --list``. Return the list of its rules."""
+    """Parse the output of ``semanage port --list``. Return a PortRule for each of its lines."""
     return [
         PortRule(sel_type, protocol, tuple(re.split(r", *", numbers)))
         for sel_type, protocol, numbers in _PORT_RULE.findall(text)

@@ -41,8 +41,8 @@ def compile_words(words: Sequence[str], meaning: Callable[[str], Callable[[T], b
 
 
 def _loosened(piece: str) -> list[str]:
-    """Return the words of a piece of a compound target: parentheses are split off, so ``(G@a:b`` becomes two words.
-    ``E@web(1|2)`` stays one, because its parentheses are balanced.
+    """Return a piece of a compound target as words: each unbalanced parenthesis at its ends becomes a word, so
+    ``(G@a:b`` becomes two words. ``E@web(1|2)`` stays one word, because its parentheses are balanced.
     """
     core = piece.lstrip("(")
     front = len(piece) - len(core)

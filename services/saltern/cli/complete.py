@@ -213,7 +213,9 @@ def _fitting(found: Iterable[str], word: str) -> list[str]:
 
 
 def _in_list(found: Iterable[str], word: str) -> list[str]:
-    """Return the completions of ``word`` if its last name, after the last comma, is one of ``found``."""
+    """Return the completions of ``word``, a list of names separated by commas: one word for each name in ``found``
+    that begins like the last name and is not in the list yet.
+    """
     listed, comma, last = word.rpartition(",")
     named = set(listed.split(","))
     return [f"{listed}{comma}{name}" for name in _fitting(found, last) if name not in named]

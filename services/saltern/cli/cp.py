@@ -101,7 +101,9 @@ def _own_name(source: Path) -> str:
 
 
 def _below(path: Path, above: tuple[Path, ...] = ()) -> Iterator[Path]:
-    """Yield the files and empty directories at and below ``path``. ``above``: real paths of the directories that contain it."""
+    """Yield the files and empty directories at and below ``path``. ``above``: real paths of the directories that
+    contain it, to find links that lead in a circle. Raises CommandError.
+    """
     if fault := _fault(path, above):
         raise CommandError(fault, EX_SOURCE)
     if not path.is_dir():

@@ -155,7 +155,8 @@ class ReturnPrinter:
     def _substitute(self, minion: str, jid: str, part: report.JobPart | None) -> dict[str, object]:
         """Return the map {return: text, out, retcode, state} that is printed in place of a missing return.
 
-        ``part`` is the state of the job on the minion. A job does not wait for a minion without an accepted key.
+        ``part`` is the state of the job on the minion; None if the master does not know it. A minion without an
+        accepted key is never shown as one that the job waits for.
         """
         state, known = part["state"] if part else "expected", self._known[minion]
         if self._waits_until and state in report.WAITED_FOR and (known is None or known["key"] == "accepted"):

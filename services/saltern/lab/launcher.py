@@ -114,7 +114,7 @@ class Control:
         return math.inf
 
     def tick(self, now: float) -> None:
-        """Do nothing: nothing is due at a time."""
+        """Do nothing: the launcher's socket has no timers."""
 
     def files(self) -> Iterable[socket.socket]:
         """Yield the launcher's Unix socket and its open connections, which a child process must close."""

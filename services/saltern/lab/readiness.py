@@ -23,7 +23,9 @@ _TAIL_LINES = 8
 
 
 def log_sizes(paths: Paths, programs: Iterable[Program]) -> dict[str, int]:
-    """Return the map of program name to the current size of its log in bytes; errors show only later lines."""
+    """Return the map of program name to the current size of its log in bytes. An error message then quotes only the
+    lines that were written after this size.
+    """
     return {one.name: _size(paths.log_of(one.name)) for one in programs}
 
 

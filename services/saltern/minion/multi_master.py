@@ -60,7 +60,9 @@ class _Board:
 
 @dataclass(frozen=True)
 class _ChildShutdown(Shutdown):
-    """The Shutdown of one of several main processes: it also asks the process to end when the parent process has ended."""
+    """A Shutdown for the main process of one of several masters: ``ended`` is also True when the parent process has
+    ended.
+    """
 
     parent: int
 

@@ -61,9 +61,10 @@ def check_empty(keys: Path, found: Mapping[str, bytes]) -> None:
 
 
 def lay_down(keys: Path, found: Mapping[str, bytes]) -> list[Path]:
-    """Write the stock master's keys for the roles, and make all other keys as ``saltern keygen`` does.
+    """Write the stock master's keys into the key directories of the roles, and make all keys that are still missing,
+    as ``saltern keygen`` makes them.
 
-    Return the files that were written. Raise OSError, ConfigError.
+    Return the paths of the files that were written. Raise OSError, ConfigError.
     """
     written = []
     for role in ROLES:

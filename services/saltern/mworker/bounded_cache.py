@@ -12,7 +12,9 @@ class BoundedCache(MutableMapping[str, Value]):
     """A map of minion id to value, of about ``most_bytes`` at most. One thread uses it."""
 
     def __init__(self, most_bytes: int, size_of: Callable[[Value], int]) -> None:
-        """``size_of`` returns about how many bytes of memory a value takes, with its key and its place in the map."""
+        """Create an empty cache. ``most_bytes``: about the largest size of all entries. ``size_of``: returns about how
+        many bytes of memory a value takes, with its key and its place in the map.
+        """
         self._most = most_bytes
         self._size_of = size_of
         #: The entry that was used least recently comes first.

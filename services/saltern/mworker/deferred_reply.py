@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 
 def _nothing(how: str) -> None:
-    """Ignore the reason why a child process failed: default of the field ``lost``."""
+    """Default of the field ``lost``: ignore the reason why a child process failed."""
 
 
 @dataclass(frozen=True, slots=True)

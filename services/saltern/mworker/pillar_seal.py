@@ -21,8 +21,8 @@ class PillarSeal:
     """Encrypts and decrypts pillar for Redis. Its key never rotates, so that stored pillar stays readable."""
 
     def __init__(self, secret: bytes, *, accept_unbound: bool = False, clock: Callable[[], float] = time.time) -> None:
-        """``secret``: the master's secret. ``accept_unbound``: also accept pillar of release 0.1, whose ciphertext does
-        not contain the minion's id (option ``accept_unsigned_records``).
+        """Create the encryption of stored pillar. ``secret``: the master's secret. ``accept_unbound``: also accept
+        pillar of release 0.1, whose ciphertext does not contain the minion's id (option ``accept_unsigned_records``).
         """
         self._crypticle = Crypticle(derive_key_string(secret, purpose="pillar", epoch=0))
         self._accept_unbound = accept_unbound

@@ -54,7 +54,9 @@ class Quotas:
         log: logging.Logger,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``refusals``: counter with the label ``quota``; ``clock``: seconds of a monotonic clock."""
+        """Create the limits from the options. ``refusals``: counter of refusals with the label ``quota``. ``clock``:
+        returns monotonic seconds.
+        """
         self._refusals, self._log, self._clock = refusals, log, clock
         self._events = RateLimiter(
             Rate(options.minion_events_per_second, EVENT_BURST),

@@ -82,10 +82,12 @@ class RequestHandler:
     def answer(
         self, side: bytes, client: str, payload: bytes, pool: str = ""
     ) -> bytes | SealedDeferredReply | WrongPool:
-        """Return the answer to a request from port 4506 (``side`` minion or AGAIN) or port 4507 (``side`` control).
+        """Return the answer to a request from port 4506 or port 4507.
 
-        ``pool``: this worker's pool, if the command is not known yet and the request may belong to another pool; then
-        WrongPool is returned for a request of another pool. ``client``: name of the operator's key.
+        ``side``: "minion" for port 4506, AGAIN for a request from 4506 that another worker got before and did not
+        finish, "control" for port 4507. ``client``: name of the operator's key. ``pool``: this worker's pool, if the
+        request may belong to another pool because its command is not known yet; a request of another pool then returns
+        WrongPool.
         """
         started = time.monotonic()
         reply: bytes | SealedDeferredReply
@@ -293,7 +295,9 @@ class RequestHandler:
         self._context.log.log(level, "%s; requests are not served until Redis answers", error, extra={"cmd": cmd})
 
     def _log_fault(self, error: StoreError, cmd: str) -> None:
-        """Log an error of the store, only once while its text stays the same, because every minion's request may cause it."""
+        """Log an error of the store. Successive errors with the same text are logged once, because every minion's
+        request may cause them.
+        """
         level = logging.DEBUG if self._last_fault == str(error) else logging.ERROR
         self._last_fault = str(error)
         self._context.log.log(level, "%s", error, extra={"cmd": cmd})

@@ -38,7 +38,8 @@ _LINES_SECONDS = 1.0
 
 
 def answer(context: WorkerContext, version: int, load: Mapping[str, object], *, own: bool = False) -> bytes:
-    """Answer the sign-in of a minion: return the signed bytes of the acceptance or the refusal. ``own``: the minion is ours.
+    """Return the signed answer to a minion's sign-in as bytes: the acceptance or the refusal. ``own``: a Saltern
+    minion sent it, not stock Salt.
 
     Raises PeerFault for a request that cannot get a signed answer.
     """
@@ -78,8 +79,9 @@ def answer(context: WorkerContext, version: int, load: Mapping[str, object], *, 
 def _replaced_master_key(context: WorkerContext, request: handshake.SignInRequest, known: PrivateKey) -> PrivateKey:
     """Return the master's private key that signs the answer to an accepted minion while the master's key is replaced.
 
-    ``known``: the key that the minion accepts; it is returned, and the answer tells the minion the newest one. Exception: a
-    stock minion with ``master_sign_pubkey`` gets the newest one at once. The fingerprint of the result is stored in Redis.
+    ``known``: the key that the minion accepts. The result is this key, and the answer tells the minion the newest one.
+    Exception: for a stock minion with ``master_sign_pubkey`` the result is the newest key. The fingerprint of the
+    result is stored in Redis.
     """
     newest = context.keys.private
     if not request.own and context.keys.signature(newest, request.sig_algo) is not None:

@@ -96,7 +96,9 @@ def prepared(
 
 
 def _refuse(program: RoleProgram, start: Start, error: ConfigError) -> int:
-    """Report on ``/readyz`` and in the log why no worker can start, as a single worker does. Return the exit code."""
+    """Report on ``/readyz`` and in the log, for ``config_error_pause`` seconds, why no worker can start. Return the
+    exit code.
+    """
     health, stop = new_health(program.name), Stop()
     try:
         with open_probes(health, start.options, start.listener):

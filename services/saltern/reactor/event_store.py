@@ -1,4 +1,6 @@
-"""The reactor's connections to Redis: they check the codes of events, count refused events, and log each reason."""
+"""The reactor's connections to Redis: they check the authentication codes of events, count refused events, and log
+each reason.
+"""
 
 from __future__ import annotations
 
@@ -35,9 +37,10 @@ class RefusedEvents:
 
 
 def event_stores(role: Role) -> Callable[[str], Store]:
-    """Return a function that opens a Store which checks the codes of events; its argument is the connection's name in Redis.
+    """Return a function that opens a Store which checks the authentication codes of events. The function's argument is
+    the name that Redis shows for the connection.
 
-    Raises ConfigError for malformed keys of events; the function raises StoreError for a malformed ``redis_url``.
+    Raises ConfigError for a malformed key of events; the function raises StoreError for a malformed ``redis_url``.
     """
     options = role.options
     macs, unsigned = load_event_macs(role.keys, role.log), options.accept_unsigned_records

@@ -64,7 +64,7 @@ class JobCache:
         *,
         loads_alone: bool = False,
     ) -> None:
-        """Prepare the copying. ``name``: name of the returner.
+        """Prepare to copy jobs and returns from the master to the returner ``name``.
 
         ``loads_alone``: copy jobs but no returns; a returner without ``save_load`` is then allowed.
         """
@@ -116,7 +116,9 @@ class JobCache:
         return not self._events
 
     def close(self) -> None:
-        """Stop reading; other reactors take over the events that the returner did not get. Raises StoreError."""
+        """Stop reading events: leave the group of reactors, so that other reactors take over the events that this one
+        has not acknowledged. Raises StoreError.
+        """
         self._store.event_groups.leave(self._group, self._name)
 
     def _deliver(self, event: KeptEvent) -> str:

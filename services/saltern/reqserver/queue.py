@@ -55,7 +55,9 @@ class Request:
 
     @property
     def side_for_worker(self) -> bytes:
-        """The side as the assigned worker reads it; AGAIN for a minion's request that another worker did not finish."""
+        """The port of the request as the frame for the worker says it: MINION, CONTROL, or AGAIN for a minion's
+        request that another worker got before and did not finish.
+        """
         # ``attempts`` counts the worker that gets the request now, too.
         return AGAIN if self.side is Side.MINION and self.attempts > 1 else self.side.value
 
@@ -162,7 +164,9 @@ class WaitingRequests:
         self._count_in(new, queue)
 
     def take(self, queue: FairQueue, may_start: Callable[[Request], bool]) -> Request | None:
-        """Remove and return the next request of a queue, or None; see ``FairQueue.take``."""
+        """Remove and return the first request of the first sender in ``queue`` for which ``may_start`` is true; None
+        if there is none.
+        """
         request = queue.take(may_start)
         if request is not None:
             self._count_out(request)

@@ -47,7 +47,9 @@ def rotate_link_key(files: KeyFiles, name: str) -> None:
 
 
 def _announce(files: KeyFiles, name: str, old: bytes) -> bytes:
-    """Carry out step 1: make the new key, and let servers admit the new public key beside the old one. Return the new one."""
+    """Carry out step 1 of the rotation of a CurveZMQ key: make the new key, and let servers admit the new public key
+    beside the old one. Return the new public key.
+    """
     path = files.directory / name / _NEXT
     if not path.exists():
         files.write(f"{name}/{_NEXT}", zmq.curve_keypair()[1] + b"\n")
@@ -58,7 +60,9 @@ def _announce(files: KeyFiles, name: str, old: bytes) -> bytes:
 
 
 def _use(files: KeyFiles, name: str, old: bytes, new: bytes) -> None:
-    """Carry out step 2: replace the secret key by the new one, and put the new public key in front of the old one."""
+    """Carry out step 2 of the rotation of a CurveZMQ key: replace the secret key by the new one, and put the new
+    public key before the old one in each copy.
+    """
     secret = (files.directory / name / _NEXT).read_bytes()
     # Whoever connects between the two writes tries the other key when the first one fails.
     files.write(f"{name}/{_SECRET}", secret)
@@ -80,7 +84,9 @@ def _places(directory: Path, name: str) -> Iterator[Path]:
 
 
 def _is_half_done(directory: Path, name: str, public: bytes) -> bool:
-    """Return whether an interrupted rotation left only step 3: the new key is in use and the old one is still admitted."""
+    """Return whether the rotation of a key was interrupted before step 3: the new public key is in use, and the old
+    one is still admitted.
+    """
     return any(len(found := path.read_bytes().split()) > 1 and found[0] == public for path in _places(directory, name))
 
 

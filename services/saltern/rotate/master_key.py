@@ -43,10 +43,11 @@ _AWAY = 600.0
 
 
 class KnownKey(TypedDict):
-    """One minion in the answer of the wheel function ``key.master_keys``: its kind, and whether it knows the newest key.
+    """One minion in the answer of the wheel function ``key.master_keys``: its kind, and whether it knows the newest
+    key.
 
-    ``own``: it is Saltern's. ``told``: an answer named the new key to it. ``newest``: it accepts the new key. ``age``: seconds
-    since its last request; None: never.
+    ``own``: it is a Saltern minion, not stock Salt. ``told``: it has signed in since the master's key was replaced.
+    ``newest``: it accepts the newest key. ``age``: seconds since its last request; None: never.
     """
 
     own: bool
@@ -125,7 +126,8 @@ def rotate_master_key(files: KeyFiles, control: ControlClient, *, keysize: int, 
 
 
 def _begin(files: KeyFiles, keysize: int) -> PrivateKey:
-    """Carry out step 1: write both keys into the roles' directories, or continue an interrupted rotation. Return the new key.
+    """Carry out step 1 of the replacement of the master's key: write the old and the new key into the roles'
+    directories, or continue an interrupted rotation. Return the new key.
 
     Raises RotationError, OSError.
     """
@@ -176,11 +178,12 @@ def _await_workers(master: _Master, new: PrivateKey, *, replaced: bool) -> None:
 
 
 def _teach(master: _Master, patience: float) -> list[str]:
-    """Carry out step 2: make minions learn the new key. Return the accepted minions that do not know it after ``patience`` seconds.
+    """Carry out step 2 of the replacement of the master's key: make minions learn the new key. Return the accepted
+    minions that do not know it after ``patience`` seconds.
 
-    Minions that are away for longer are not waited for. The key of publications is replaced only twice: a minion with a
-    backlog cannot decrypt jobs of an earlier key, and signs in for each of them. At the first sign-in the minion is told the
-    new key; at the second one it shows that it knows it.
+    Minions that are away for longer are not waited for. The key of publications is replaced only twice: a minion with
+    a backlog cannot decrypt jobs of an earlier key, and signs in for each of them. The answer to the first sign-in
+    names the new key to the minion; the second sign-in shows that the minion knows it.
     """
     deadline, again, written, told = time.monotonic() + patience, 0.0, set[str](), False
     # A minion that went away a moment ago does not keep the others from showing what they know.

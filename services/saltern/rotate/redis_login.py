@@ -28,7 +28,7 @@ _URL, _NEXT, _USERS = "redis/url", "redis/url.next", "redis/users.acl"
 def rotate_redis_password(files: KeyFiles, reached: Callable[[str], str] = str) -> None:
     """Replace the password in ``DIR/redis/url`` and in Redis. Raises RotationError, OSError.
 
-    ``reached`` returns a URL with the host by which this machine reaches Redis.
+    ``reached``: function that returns a Redis URL with the host by which this machine reaches Redis.
     """
     before = _read(files.directory / _URL)
     user, old = _login(before, files.directory / _URL)
@@ -46,7 +46,9 @@ def rotate_redis_password(files: KeyFiles, reached: Callable[[str], str] = str) 
 
 
 def _begin(files: KeyFiles, client: Client, user: str, before: str, old: str) -> tuple[str, str]:
-    """Carry out step 1: make Redis accept a new password beside the old one. Return (URL with the new password, new password)."""
+    """Carry out step 1 of the replacement of Redis' password: make Redis accept a new password beside the old one.
+    Return (URL with the new password, new password).
+    """
     if not (files.directory / _NEXT).exists():
         password = secrets.token_hex(PASSWORD_BYTES)
         named = quote(user) if len(login_of(before)) > 1 else ""
@@ -61,7 +63,9 @@ def _begin(files: KeyFiles, client: Client, user: str, before: str, old: str) ->
 
 
 def _end(files: KeyFiles, client: Client, user: str, new: str) -> None:
-    """Carry out step 3: make Redis forget all other passwords and end other connections. ``client`` uses the new password."""
+    """Carry out step 3 of the replacement of Redis' password: make Redis forget all other passwords, and end other
+    connections. ``client`` uses the new password.
+    """
     client.call("ping")
     # Each password but the new one: an interrupted rotation may have left several.
     client.call("execute_command", "ACL SETUSER", user, "resetpass", f"#{_digest(new)}")

@@ -35,10 +35,11 @@ _RELOADED = ("tls-ca-cert-file", "tls-cert-file", "tls-key-file")
 
 
 def rotate_redis_tls(files: KeyFiles, url: str, *, authority: bool, reached: Callable[[str], str] = str) -> None:
-    """Replace the certificates in ``DIR/redis/tls``, and with ``authority`` the authority. Raises RotationError, OSError.
+    """Replace the certificates in ``DIR/redis/tls``; with ``authority`` also the certificate authority that issues
+    them. Raises RotationError, OSError.
 
-    ``url``: URL of Redis with TLS files of this machine. ``reached`` returns a URL with the host by which this machine
-    reaches Redis.
+    ``url``: URL of Redis with the paths of TLS files on this machine. ``reached``: function that returns a Redis URL
+    with the host by which this machine reaches Redis.
     """
     try:
         old = Authority.read(_read(files, AUTHORITY_KEY), _read(files, AUTHORITY))

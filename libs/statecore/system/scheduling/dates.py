@@ -66,7 +66,9 @@ def parse_date(value: object, now: datetime) -> datetime:
 
 
 def _check_parts(text: str) -> None:
-    """Raise ValueError if a text names a part of a date only. A part that it names does not depend on the default."""
+    """Raise ValueError if a text has a month without a day, a day without a month, or a year without both. The text is
+    parsed with two default dates: a part that is the same in both results comes from the text.
+    """
     one, two = (_parsed(text, default) for default in _DEFAULTS)
     year, month, day = one.year == two.year, one.month == two.month, one.day == two.day
     if month != day or (year and not month):

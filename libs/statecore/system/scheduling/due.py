@@ -176,8 +176,8 @@ def _moments(job: Job, before: Progress, clock: Clock, draw: Draw) -> tuple[bool
 
 
 def _first_grace(job: Job) -> timedelta:
-    """Return how long before the job's first check a date of a scheduled job may be and still count as due. As in Salt,
-    this does not apply to cron.
+    """Return how much earlier than a scheduled job's first check a date of the job may be and still count as due: one
+    second; zero for a cron job, as in Salt.
     """
     return timedelta() if job.cron is not None else _SECOND
 

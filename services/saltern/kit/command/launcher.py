@@ -66,7 +66,7 @@ def _main(module: str) -> Callable[[], int]:
 
 
 def _code_of(main: Callable[[], int]) -> int:
-    """Run ``main`` and return its exit code after all its output is written."""
+    """Run ``main`` and return its exit code, or that of its SystemExit, after standard output is flushed."""
     try:
         code = main()
     except SystemExit as end:

@@ -1,4 +1,6 @@
-"""The command ``saltern check-config``: tells what a configuration means, without starting anything."""
+"""The command ``saltern check-config``: prints what master and minion would make of their configuration, without
+starting them.
+"""
 
 from __future__ import annotations
 

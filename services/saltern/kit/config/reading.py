@@ -128,9 +128,11 @@ def conf_file(options: StateOptions, file_name: str, config_dir: str | None, env
 
 
 def check_option(kind: type[StateOptions], name: str, value: Any) -> None:
-    """Check that a file for options of this kind may set option ``name`` to ``value``.
+    """Check that the configuration file of a master (MasterOptions) or minion (MinionOptions) may set option ``name``
+    to ``value``.
 
-    Raises ConfigError where the value has another type that cannot be read as the option's, or is refused.
+    Raises ConfigError if the value has a type that cannot be read as the option's type, or if the option does not
+    allow it.
     """
     reader = _Reader(kind)
     reader.add({name: value}, lambda known: known)
@@ -198,7 +200,9 @@ class _Reader:
             raise ConfigError("\n".join(self.errors))
 
     def _renamed(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the values with Salt's names replaced by ours: ``return`` (Python allows no such field), ``keep_jobs``."""
+        """Return the option values with two of Salt's names replaced by Saltern's: ``return`` becomes ``return_``, and
+        ``keep_jobs`` (hours) becomes ``keep_jobs_seconds``.
+        """
         values = {("return_" if name == "return" else name): value for name, value in given.items()}
         if "keep_jobs" in values and "keep_jobs_seconds" in self.names:
             hours = values.pop("keep_jobs")
@@ -296,7 +300,9 @@ def _from_environment(reader: _Reader, env: Mapping[str, str]) -> dict[str, Any]
 
 
 def _looked_up(reader: _Reader, kind: type[StateOptions], values: Mapping[str, Any], source: str) -> dict[str, Any]:
-    """Return the values with every URI of the SDB replaced by its value. Raise ConfigError if one cannot be looked up."""
+    """Return the option values with every ``sdb://`` URI replaced by the value that it names. Raise ConfigError if a
+    URI cannot be looked up.
+    """
     reader.raise_errors()
     defaults = {item.name: item.default for item in dataclasses.fields(kind)}
     try:

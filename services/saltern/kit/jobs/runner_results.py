@@ -72,7 +72,9 @@ _OF_THE_JOB = ("new", "ret", "args")
 
 
 def _suffix(tag: str, jobs: Iterable[RunnerAnswer]) -> str:
-    """Return the last part of the tag of an event that one of the runners ``jobs`` fired itself, "" for every other event."""
+    """Return the last part of an event's tag if one of the runners ``jobs`` fired the event itself
+    (``__jid_event__``); "" for any other event.
+    """
     for job in jobs:
         stem, suffix = f"{job['tag']}/", tag.removeprefix(f"{job['tag']}/")
         if tag.startswith(stem) and suffix not in _OF_THE_JOB:

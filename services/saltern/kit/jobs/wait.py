@@ -203,5 +203,7 @@ class JobWait:
 
 
 def _is_running(answer: Mapping[str, object]) -> bool:
-    """Return whether a minion's answer to find_job shows that the minion runs the job; {} and error texts show that it does not."""
+    """Return whether ``answer``, a minion's return of find_job, shows that the minion runs the job: it is a map that
+    is not empty.
+    """
     return not answer.get("retcode") and isinstance(answer["return"], Mapping) and bool(answer["return"])

@@ -44,8 +44,8 @@ class Pace:
     def looked(self, now: float, *, found: bool) -> None:
         """Record that the job cache was read at ``now``, and set the time of the next read.
 
-        ``found``: the read found a return that the bus had not delivered; the next pause is then the shortest
-        one, otherwise longer.
+        ``found``: the read found a return that the bus had not delivered. The next pause is then the shortest one;
+        otherwise it is longer than the last pause.
         """
         self._pause = self._pauses.first if found else min(self._pause * _GROWTH, self._pauses.longest)
         self.at = now + self._pause
@@ -66,13 +66,13 @@ class Returns(Protocol):
         """Receive ``load``, the map with ``return``, ``retcode`` and more that the minion sent for the job."""
 
     def add_silent(self, minion: str, jid: str) -> None:
-        """Take the id of a minion that did not return in time, and the JID of the job."""
+        """Record that the minion did not return the job ``jid`` in time."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Followed:
-    """One published job in a JobWatch: its JobWait, the object that receives its returns, and the Pace of
-    reading the job cache.
+    """One published job in a JobWatch: its JobWait, the object that receives its returns, and its Pace, which decides
+    when the job cache is read.
     """
 
     wait: JobWait

@@ -43,10 +43,12 @@ def event_mac(key: bytes) -> Callable[[str, bytes], bytes]:
 
 
 def load_event_macs(directory: Path, log: logging.Logger | None = None) -> list[Callable[[str, bytes], bytes]]:
-    """Return one function mac(kind, record) for each key of events in a role's key directory: current key, then the one before.
+    """Return one function mac(kind, record) for each key of events in a role's key directory: for ``events.key``, then
+    for ``events.key.old`` if it exists.
 
-    Such a function returns the authentication code of an event (``masterstore.event_codes``). Without ``events.key`` the
-    list is empty, and a warning about the consequence is logged to ``log``. Raises ConfigError for a malformed key file.
+    Such a function returns the authentication code of an event (``masterstore.event_codes``). Without ``events.key``
+    the list is empty, and a warning about the consequence is logged to ``log``. Raises ConfigError for a malformed key
+    file.
     """
     current = _read(directory / EVENTS_KEY)
     if current is None:

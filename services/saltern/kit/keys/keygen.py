@@ -275,9 +275,9 @@ def _master_keys(directory: Path, keysize: int, files: _Files) -> None:
 
 
 def _events_key(directory: Path, files: _Files, *, renew: bool) -> None:
-    """Write the key of events into the directories of the roles that share it; make it if none has it.
+    """Write the key of events into the directories of the roles that share it. If no directory has the key, make it.
 
-    ``renew``: make a new key, and keep the one before as ``events.key.old``.
+    ``renew``: make a new key, and keep the replaced key as ``events.key.old``.
     """
     held, old = (_held(directory, name, EVENT_ROLES) for name in (EVENTS_KEY, OLD_EVENTS_KEY))
     if held is None:

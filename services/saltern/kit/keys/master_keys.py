@@ -63,9 +63,10 @@ class MasterKeys:
         return (self.previous_signatures if key is self.previous else self.signatures).get(algo)
 
     def known_to(self, fingerprint: str | None) -> PrivateKey:
-        """Return that of the master's keys whose signature a minion accepts.
+        """Return the master's private key whose signature a minion accepts.
 
-        ``fingerprint``: the recorded fingerprint of the key that the minion accepts; without a match the older key is returned.
+        ``fingerprint``: the recorded fingerprint of the key that the minion accepts. If no key has this fingerprint,
+        return the older key.
         """
         return next((key for key in self.all if key.public.fingerprint() == fingerprint), self.all[-1])
 

@@ -167,8 +167,8 @@ class EventSender:
     def prepare(self, tag: str, data: Mapping[str, object]) -> Prepared:
         """Pack an event without sending it, and return it as a Prepared.
 
-        The caller stores the bytes of its ``kept()`` in the same step as the change that the event reports, then
-        calls its ``send()``.
+        The caller stores the bytes that ``Prepared.kept()`` returns in the same step as the change that the event
+        reports. Then the caller calls ``Prepared.send()``.
         """
         frame, keeper = pack(tag, data, max_bytes=self._max_bytes), self._keeper
 
@@ -258,6 +258,8 @@ class EventSubscriber:
 def connect_bus(
     options: ClientOptions, *, config_dir: str | None = None, context: zmq.Context[zmq.Socket[bytes]] | None = None
 ) -> EventSubscriber:
-    """Return a subscriber of the event bus with the keys of the operators' commands. Raises ConfigError if keys are missing."""
+    """Return a subscriber of the event bus that authenticates itself by the CurveZMQ keys of the operators' commands.
+    Raises ConfigError if keys are missing.
+    """
     keys = LinkKeys.load(key_directory(options, "cli", config_dir))
     return EventSubscriber(context or zmq.Context.instance(), options, keys)

@@ -300,9 +300,10 @@ class LinkConnection:
             self._monitor = None
 
     def _reread(self, directory: Path) -> bool:
-        """Read the keys of the link again. Connect again if the new keys require it, and return whether that was done.
+        """Read the keys of the link again. Connect again if the role's secret key was replaced or the expected key of
+        the server is no longer valid. Return whether a new connection was made.
 
-        If only the server's other known key became the first, the connection stays until the server ends it. Raises ConfigError.
+        If the expected key is still valid, the connection stays. Raises ConfigError.
         """
         read = LinkKeys.load(directory)
         publics = read.server_keys(LINKS[self._link].server)
@@ -340,7 +341,7 @@ _MONITORS = itertools.count()
 
 
 def _new_monitor(socket: zmq.Socket[bytes]) -> zmq.Socket[bytes]:
-    """Return a socket on which libzmq reports the handshakes of ``socket``."""
+    """Return a ZeroMQ socket on which libzmq reports the handshakes of ``socket``: succeeded, wrong key, or refused."""
     address = f"inproc://saltern.handshakes.{next(_MONITORS)}"
     socket.monitor(address, _WRONG_KEY | _REFUSED | _RIGHT_KEY)
     monitor: zmq.Socket[bytes] = socket.context.socket(zmq.PAIR)

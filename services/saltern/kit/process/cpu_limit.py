@@ -34,10 +34,10 @@ def _expired(signum: int, frame: FrameType | None) -> None:
 
 @contextlib.contextmanager
 def cpu_limit(seconds: float) -> Iterator[None]:
-    """Raise CpuLimit in the block after so much CPU time of this process, in seconds.
+    """Context manager: raise CpuLimit in the block after this process has used ``seconds`` seconds of CPU time.
 
     The block must be free of I/O, locks and other cleanup, because the exception can rise at any line. Only the main
-    thread has a limit (Python delivers signals there). In a nested block the outer limit counts.
+    thread has a limit (Python delivers signals there). A block inside a limited block has no limit of its own.
     """
     if _State.active or threading.current_thread() is not threading.main_thread():
         yield

@@ -143,7 +143,7 @@ class Child:
         self._metric._add(self._labels, amount)
 
     def set(self, value: float) -> None:
-        """Set the gauge's value."""
+        """Set the value of the gauge with these labels. Raises TypeError for a counter."""
         if not isinstance(self._metric, Gauge):
             raise TypeError(f"{self._metric.name} only counts")
         self._metric._set(self._labels, value)

@@ -252,7 +252,9 @@ class Parent:
                 os.kill(child.pid, signal.SIGTERM)
 
     def _end_stage(self, now: float) -> None:
-        """Ask the running children of the highest stage to end; the next stage follows when they have ended."""
+        """Send SIGTERM to the running children of the highest shutdown stage. The next stage follows when these
+        children have ended.
+        """
         running = [one for one in self.watched.values() if one.pid]
         highest = max((one.stage for one in running), default=0)
         for child in running:

@@ -47,7 +47,9 @@ EX_UNAVAILABLE = 69
 
 
 def exit_code(error: ConfigError) -> int:
-    """Return the exit code of a process that ends because of this error: 69 if a later start may work, else 78."""
+    """Return the exit code of a process that ends because of ``error``: 69 for a taken port (a later start may work),
+    else 78.
+    """
     return EX_UNAVAILABLE if isinstance(error, PortTaken) else EX_CONFIG
 
 
@@ -62,7 +64,9 @@ class Stop:
         self.requested = True
 
     def catch(self) -> None:
-        """Set the flag from now on at SIGTERM and SIGINT."""
+        """Install handlers of SIGTERM and SIGINT that set this flag. Also enable faulthandler, which logs the stacks
+        after a crash.
+        """
         # A crash in native code (libzmq, libyaml) then writes the stacks to the log.
         faulthandler.enable()
         signal.signal(signal.SIGTERM, self.request)
@@ -133,9 +137,10 @@ def explain(name: str, file_name: str, config_dir: str | None, error: ConfigErro
 def role_arguments(
     name: str, argv: Sequence[str] | None = None, flags: Mapping[str, tuple[str, str]] | None = None
 ) -> SimpleNamespace:
-    """Return the command line of a role as a namespace, one attribute for each option, None where it was not given.
+    """Parse the command line of a role. Return a namespace with one attribute for each option, None where the option
+    was not given.
 
-    ``flags`` are the role's additional flags, as for ``run_role``.
+    ``flags``: the role's additional options, {flag: (attribute, help text)}.
     """
     words = sys.argv[1:] if argv is None else argv
     taken = _OPTIONS | {flag: option for flag, (option, _) in (flags or {}).items()}

@@ -83,7 +83,8 @@ class RareLog:
     """Decides whether a repeated event is logged again: once for each key in ``seconds``."""
 
     def __init__(self, seconds: float, most: int = 1000) -> None:
-        """Create a decision without remembered keys. ``seconds``: pause for each key; ``most``: largest number of remembered keys.
+        """Create the log limit without remembered keys. ``seconds``: pause between two log lines for one key.
+        ``most``: largest number of remembered keys.
 
         An event whose key was forgotten is logged again.
         """
@@ -91,7 +92,9 @@ class RareLog:
         self._logged: OrderedDict[Hashable, float] = OrderedDict()
 
     def due(self, key: Hashable, now: float) -> bool:
-        """Return whether to log the event ``key`` at ``now`` (monotonic seconds); True starts its next pause."""
+        """Return whether to log the event ``key`` at ``now`` (monotonic seconds). After True the result is False for
+        this key until the pause of ``seconds`` is over.
+        """
         last = self._logged.get(key)
         if last is not None and now - last < self._seconds:
             return False

@@ -36,7 +36,9 @@ _REASONS = {200: "OK", 404: "Not Found", 501: "Not Implemented", 503: "Service U
 
 
 def new_listener() -> socket.socket:
-    """Return a listening Unix socket of this network namespace without a file; a child answers probes on it."""
+    """Return a listening Unix socket on which a child process answers probes. Its address is an abstract one: there is
+    no file, and only processes of this network namespace can connect.
+    """
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     # Linux chooses a free name.
     listener.bind("")

@@ -101,7 +101,9 @@ class Watched:
         return self.wanted and not self.pid and self.due_at <= now
 
     def next_time(self) -> float:
-        """Return the time at which this child needs attention; infinity if only its end would."""
+        """Return the time at which this child must be killed or started; infinity if nothing has to be done before it
+        ends.
+        """
         if self.pid:
             return self.kill_at
         return self.due_at if self.wanted else math.inf
@@ -119,7 +121,9 @@ class Rollout:
     settle: float = 2.0
 
     def next(self, children: dict[str, Watched], now: float) -> str:
-        """Return the name of the child to end now; empty if it is too early, or if there is none left."""
+        """Return the name of the child to end and replace now; "" if the process that replaced the last one has not
+        run for ``settle`` seconds, or if every child was replaced.
+        """
         if self.current:
             child = children[self.current]
             if child.state == "failed":
@@ -131,7 +135,9 @@ class Rollout:
         return self.current
 
     def next_time(self, children: dict[str, Watched]) -> float:
-        """Return the time at which ``next`` may return another name; infinity if a child must end or start first."""
+        """Return the time at which ``next`` may return another name; infinity while the current child is still ending
+        or not started again.
+        """
         child = children.get(self.current)
         if child is None or not child.pid or child.kill_at < math.inf:
             return math.inf

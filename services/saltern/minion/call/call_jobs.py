@@ -13,7 +13,7 @@ from statecore.runtime.state_runs.running_jobs import ProcDirectory
 def directory(options: MinionOptions, fun: str) -> ProcDirectory | None:
     """Return the directory in which running jobs of this host are registered; None if this user cannot write there.
 
-    None is logged, as a warning for functions of the module ``state``.
+    A missing directory is logged: as a warning if ``fun`` belongs to the module ``state``, else at level info.
     """
     directory_path = Path(options.cachedir) / "proc"
     try:

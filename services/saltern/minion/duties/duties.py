@@ -63,7 +63,7 @@ class Duties:
             self._make_beacons()
 
     def resume(self) -> None:
-        """Record that another process of the minion led before.
+        """Record that another process of the minion was the leader before this one.
 
         startup_states are not run again, and the saved schedule is read.
         """
@@ -99,7 +99,9 @@ class Duties:
             yield load
 
     def _ping(self) -> None:
-        """Fire the event ``minion_ping`` every ``ping_interval`` minutes."""
+        """Fire the event ``minion_ping`` if ``ping_interval`` minutes have passed since the last one. The first call
+        only starts the interval.
+        """
         if not self._options.ping_interval or time.monotonic() < self._next_ping:
             return
         if self._next_ping:

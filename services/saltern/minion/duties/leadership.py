@@ -36,13 +36,16 @@ Send = Callable[[Sequence[Mapping[str, object]]], None]
 
 
 class Leadership:
-    """The lead of a minion as one main process sees it: the process holds it or tries to take it."""
+    """The leader's lock of a minion in one of its main processes. The process that holds the lock is the leader: it
+    runs the schedule and the beacons, and serves the control socket.
+    """
 
     def __init__(self, options: MinionOptions, *, shared: bool, start: str = "") -> None:
-        """Prepare the leader's lock.
+        """Prepare the leader's lock of a minion.
 
-        ``shared``: whether other main processes compete for the lead. If not, this process leads at once. ``start``: text
-        that identifies this start of the minion; a process that takes the lead later in the same start resumes the schedule.
+        ``shared``: whether other main processes try to take the lock. If not, this process is the leader at once.
+        ``start``: text that identifies this start of the minion. A process that becomes leader later in the same start
+        resumes the schedule of its predecessor.
         """
         self._options = options
         self._start = start
@@ -65,7 +68,7 @@ class Leadership:
             self.duties.zygote_lost()
 
     def claim(self) -> bool:
-        """Take the minion's lead if no process has it. Return True if this call took it."""
+        """Try to take the leader's lock. Return True if this call made this process the leader."""
         if self.duties is not None or self._next_try is None or time.monotonic() < self._next_try:
             return False
         self._next_try = time.monotonic() + _EVERY
@@ -75,7 +78,8 @@ class Leadership:
         return True
 
     def release(self, *, connected: bool, now: float) -> bool:
-        """Give up the minion's lead if the master has been away for a while. Return True if this call gave it up.
+        """Give up the leader's lock if the connection to the master has been lost for a while, so that another main
+        process may take it. Return True if this call gave it up.
 
         ``connected``: whether there is a connection to the master. ``now``: monotonic seconds.
         """

@@ -59,9 +59,11 @@ class Schedule:
         draw: Callable[[int, int], int] = random.randint,
         clock: Callable[[], Clock] = now,
     ) -> None:
-        """``configured``: the option ``schedule``. ``file``: ``schedule_file``, where changes are saved.
+        """Create the schedule. ``configured``: the option ``schedule``. ``file``: path of ``schedule_file``, to which
+        changes are saved.
 
-        ``own``: the minion's own jobs. ``returners``: the option ``schedule_returner``. ``draw``: random number for splay.
+        ``own``: definitions of the jobs that the minion adds itself. ``returners``: the option ``schedule_returner``.
+        ``draw(low, high)``: returns a random whole number for the option ``splay``.
         """
         self._id = minion_id
         self._file = file

@@ -72,7 +72,9 @@ _PATIENCE = 2.0
 
 @dataclass
 class Refreshes:
-    """The refreshes that jobs requested. A jobber leaves a file ``refresh-<what>``; the zygote acts on it before the next job."""
+    """The refreshes of grains, pillar or modules that jobs requested. A jobber leaves a file such as
+    ``refresh-pillar``; the zygote refreshes before the next job.
+    """
 
     directory: Path
 

@@ -1,6 +1,7 @@
-"""The messages between the minion's own processes, and the loads of jobs and returns: each key and kind is written here once.
+"""The messages between the minion's own processes, and the loads of jobs and returns: each key and kind is defined
+here only.
 
-main process -> zygote    ZygoteRequest, as msgpack: one key says what to do
+main process -> zygote    ZygoteRequest, as msgpack: a map whose one key names the request
 zygote -> main process    a kind (bytes), followed by its content:
 
     SPOOLED                          a jobber put a return into the spool

@@ -112,10 +112,10 @@ class JobTracker:
         self._next_look = 0.0
 
     def check(self, now: float) -> list[dict[str, object]]:
-        """Return the signs "this job runs" to send to the master, as {"jid", "sign": "started", "ms"}.
+        """Return the reports that jobs run, to be sent to the master, as [{"jid", "sign": "started", "ms"}].
 
-        It also spools a failed return for each job whose jobber has ended without a return. ``now``: monotonic
-        seconds. The journal is read at most every 0.5 seconds; in between the list is empty.
+        Also spool a failed return for each job whose jobber has ended without a return. ``now``: monotonic seconds.
+        The journal is read at most every 0.5 seconds; in between the list is empty.
         """
         if now < self._next_look:
             return []

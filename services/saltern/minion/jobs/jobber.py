@@ -92,7 +92,9 @@ def work(
 
 
 def _traced(runtime: Runtime, load: JobLoad, tracing: Tracing | None) -> dict[str, object]:
-    """Run the job ``load`` as ``run`` does and return its ``_return`` load. Measure it in the trace that the load names, if any."""
+    """Run the job ``load`` and return its ``_return`` load. If the load names a trace, measure the run as a span of
+    this trace.
+    """
     if tracing is None or load.get("own"):
         return run(runtime, load)
     traced = {"salt.jid": str(load["jid"]), "salt.fun": str(load["fun"]), "salt.minion": str(runtime.opts["id"])}

@@ -244,7 +244,7 @@ class SeenJobs:
     """The JIDs of the minion's last ended and refused jobs, in memory and in a file, so that no job runs twice."""
 
     def __init__(self, path: Path, limit: int) -> None:
-        """Read the JIDs from the file ``path``. ``limit``: number of JIDs to remember.
+        """Read the remembered JIDs from the file ``path``. ``limit``: number of JIDs to remember.
 
         A file that cannot be read is logged and treated as empty.
         """

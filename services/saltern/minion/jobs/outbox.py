@@ -142,11 +142,11 @@ class Outbox:
             self._waiting = True
 
     def unanswered(self, now: float) -> None:
-        """Record that the master did not answer the request in flight in time; it is sent again, as after
-        ``failed``.
+        """Record that the master did not answer the request in flight in time. The request is sent again after a pause
+        that grows with each failure.
 
-        If it was a large return, ``next_request`` first returns a small request, to check whether the master
-        answers at all.
+        If it was a large return, ``next_request`` first returns a small request, to check whether the master answers
+        at all.
         """
         was_probe = self.in_flight is _PROBE
         large = isinstance(self.in_flight, Path) and self._size() > _LARGE

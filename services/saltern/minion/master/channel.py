@@ -106,7 +106,9 @@ def sign_in_once(
 
 
 def _patiently(ask: Callable[[], object], pause: Callable[[float], None] = time.sleep) -> None:
-    """Call ``ask`` again while the master answers that it is busy. Raise NoAnswer, or the exception of ``ask``."""
+    """Call ``ask``; call it again after a pause while it raises Busy (the master is overloaded). Other exceptions of
+    ``ask``, such as NoAnswer, are raised.
+    """
     while True:
         try:
             ask()
@@ -288,7 +290,8 @@ class Channel:
             yield min(wait * random.uniform(0.9, 1.1), left)
 
     def _once(self) -> Iterator[float]:
-        """Yield the waits for a request that must not be repeated: the same sum of seconds as ``_waits``.
+        """Yield the seconds to wait for the answer to a request that must not be repeated: request_channel_timeout *
+        request_channel_tries in all.
 
         The request is sent again only if a busy master rejected it.
         """

@@ -67,12 +67,16 @@ class Failback:
         self._went = now
 
     def lost(self, now: float) -> None:
-        """Record that the first master was lost, or refused the sign-in."""
+        """Record that the first master was lost, or refused the sign-in. If this is soon after a failback, the
+        interval between probes doubles; otherwise it is the configured one again.
+        """
         self._vain = self._vain + 1 if now - self._went < _TRIAL else 0
 
 
 class _Probe:
-    """A ping to one master over a connection of its own. It measures for how many seconds the answer is overdue (``owed``)."""
+    """A ping to one master over a connection of its own. It measures for how many seconds the answer is overdue
+    (``owed``).
+    """
 
     def __init__(self, context: zmq.Context[zmq.Socket[bytes]], endpoint: str, now: float) -> None:
         #: Seconds for which the answer is overdue.

@@ -31,10 +31,11 @@ _TICK = 0.25
 
 
 def evaluated(options: MinionOptions, shutdown: Shutdown | None = None) -> MinionOptions:
-    """Return the options with ``master`` replaced by the function's result; unchanged options for another ``master_type``.
+    """Return the options with ``master`` replaced by the result of the function that ``master`` names (``master_type:
+    func``). For another ``master_type`` return the options unchanged.
 
     Raise ConfigError if the function is missing, fails, or returns neither a text nor a list of texts. Raise Ended if
-    ``shutdown`` requests the end meanwhile.
+    the minion is asked to end (``shutdown``) meanwhile.
     """
     if options.master_type != FUNC:
         return options

@@ -51,7 +51,9 @@ class _Master:
         self._owner = 0
 
     def channel(self) -> Channel:
-        """Return this process's connection to the master. A forked child opens its own and does not touch its parent's."""
+        """Return this process's connection to the master. A forked child opens a connection of its own and does not
+        touch that of its parent.
+        """
         if self._channel is None or self._owner != os.getpid():
             self._channel = Channel(self._options, self._identity, self._credentials(), self._given_up)
             self._owner = os.getpid()
@@ -254,7 +256,8 @@ class RemoteMinion(_Master):
         return answer
 
     def _ask_other(self, name: str, load: Mapping[str, object], *, once: bool) -> object:
-        """Send a request to the master with this address, with or without port, and return the answer.
+        """Send a request to another master of this minion, given by its address with or without port, and return the
+        master's answer.
 
         Raise CommandError if the address is not in the minion's list of masters.
         """

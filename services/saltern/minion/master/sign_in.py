@@ -40,7 +40,9 @@ class NoMaster(Exception):
 
 @dataclass(frozen=True)
 class Shutdown:
-    """The request to end the minion, combined with its sign of life. Every wait of the main process checks it."""
+    """The stop flag of the minion and its health state. Every wait of the main process reads the flag, and thereby
+    reports to ``/healthz`` that the process runs.
+    """
 
     stop: Stop
     health: Health

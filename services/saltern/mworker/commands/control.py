@@ -76,11 +76,12 @@ def published(
     more: Mapping[str, object],
     target: Resolved | None = None,
 ) -> PublishAnswer:
-    """Publish a job as ``publish`` does, with the fields of ``more`` added to its load; return the same map.
+    """Publish a job as the command ``publish`` does, with the fields of ``more`` added to its load; return {"jid",
+    "minions", "missing"}, or ``jid`` None with ``error`` if no minion matches.
 
     Raises ControlError. ``target``: the minions that the target matches, if the caller has resolved it.
-    ``fields["within"]``: minions to which the sender's access list restricts the job. The job is then sent to these minions
-    by name, because the grains that the master knows may be older than the minions' own.
+    ``fields["within"]``: minions to which the sender's access list restricts the job. The job is then sent to these
+    minions by name, because the grains that the master knows may be older than the minions' own.
     """
     fun = _function(fields.get("fun"))
     tgt, tgt_type = fields.get("tgt", "*"), str(fields.get("tgt_type") or "glob")

@@ -1,4 +1,4 @@
-"""Events that minions fire on the master's bus. Source: docs/protocol.md#event-blacklist"""
+"""Commands by which minions fire events on the master's bus. Source: docs/protocol.md#event-blacklist"""
 
 from __future__ import annotations
 

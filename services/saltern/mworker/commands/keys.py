@@ -138,9 +138,10 @@ def master_key_str(context: WorkerContext, kwarg: Mapping[str, object]) -> dict[
 def master_keys(context: WorkerContext, kwarg: Mapping[str, object]) -> dict[str, object]:
     """Return which of the master's keys the accepted minions know, while the master's key is replaced.
 
-    ``newest`` and ``previous`` are fingerprints, ``previous`` is "" if no key is replaced; ``pem`` is the newest public key.
-    ``minions`` maps the id of each accepted minion to ``own`` (it is Saltern's), ``told`` (it signed in since), ``newest`` (it
-    accepts the newest key) and ``age`` (seconds since its last request, or None).
+    ``newest`` and ``previous`` are fingerprints of the master's keys; ``previous`` is "" if no key is being replaced.
+    ``pem`` is the newest public key. ``minions`` maps the id of each accepted minion to a map: ``own`` (True for a
+    Saltern minion, False for stock Salt), ``told`` (the minion has signed in since the key was replaced), ``newest``
+    (it accepts the newest key) and ``age`` (seconds since its last request, None if it never sent one).
     """
     keys, store = context.keys, context.store
     accepted = sorted(store.minion_keys.ids("accepted"))
@@ -187,18 +188,18 @@ def renew_publication_key(context: WorkerContext, kwarg: Mapping[str, object]) -
 
 
 def accept(context: WorkerContext, kwarg: Mapping[str, object]) -> dict[str, list[str]]:
-    """Accept pending keys; with ``include_rejected`` and ``include_denied`` those, too. Returns the changed ids by
-    their new state.
+    """Accept the pending keys that ``match`` matches; with ``include_rejected`` and ``include_denied`` also rejected
+    and denied ones. Returns {"minions": changed minion ids}, {} if no key matches.
 
-    An accepted denied key replaces the key that was in force for the id.
+    An accepted denied key replaces the key that the minion id had before.
     """
     states = ["pending"] + [s for s in ("rejected", "denied") if kwarg.get(f"include_{s}")]
     return _moved(context, _found(context, kwarg, states), "accepted", kwarg)
 
 
 def reject(context: WorkerContext, kwarg: Mapping[str, object]) -> dict[str, list[str]]:
-    """Reject pending keys; with ``include_accepted`` and ``include_denied`` those, too. Returns the changed ids by
-    their new state.
+    """Reject the pending keys that ``match`` matches; with ``include_accepted`` and ``include_denied`` also accepted
+    and denied ones. Returns {"minions_rejected": changed minion ids}, {} if no key matches.
     """
     states = ["pending"] + [s for s in ("denied", "accepted") if kwarg.get(f"include_{s}")]
     return _moved(context, _found(context, kwarg, states), "rejected", kwarg)
@@ -273,7 +274,9 @@ def generate_accepted(context: WorkerContext, kwarg: Mapping[str, object]) -> di
 
 
 def _by_name(function: Wheel) -> Wheel:
-    """Return the key function with a check before it: ControlError is raised unless ``match`` is {list name: ids}."""
+    """Return ``function``, a wheel function for keys, wrapped by a check: it raises ControlError unless ``match`` is
+    {list name: ids}.
+    """
 
     def run(context: WorkerContext, kwarg: Mapping[str, object]) -> object:
         match = kwarg.get("match")
@@ -422,7 +425,9 @@ def _matching(context: WorkerContext, kwarg: Mapping[str, object], states: Seque
 
 
 def _wanted(kwarg: Mapping[str, object]) -> Callable[[str], bool]:
-    """Return a function that tells whether the argument ``match`` of a wheel function matches a minion id."""
+    """Return a function from minion id to True or False, made from the argument ``match`` of a wheel function: a glob,
+    several globs with commas, or a list of ids. Raises ControlError for another type.
+    """
     match = kwarg.get("match", "*")
     if isinstance(match, str):
         patterns = [part.strip() for part in match.split(",") if part.strip()]

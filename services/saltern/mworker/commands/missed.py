@@ -1,6 +1,8 @@
-"""Commands of Saltern's own minions: which jobs they missed, and signs about the jobs that they have.
+"""Commands of Saltern's own minions: the request for jobs that they missed, and their reports that a job was delivered
+or started ("signs").
 
-A minion sends them only if the sign-in reply says that the master knows them (``saltwire.handshake.OWN_COMMANDS``).
+A minion sends these commands only if the sign-in reply says that the master knows them
+(``saltwire.handshake.OWN_COMMANDS``).
 """
 
 from __future__ import annotations
@@ -48,9 +50,10 @@ def missed(context: WorkerContext, minion_id: str, load: Mapping[str, object]) -
 
 
 def job_signs(context: WorkerContext, minion_id: str, load: Mapping[str, object]) -> None:
-    """Record the minion's signs about its jobs: ``signs`` is [{jid, sign, ms}]. Malformed entries are skipped.
+    """Store the minion's reports about its jobs: ``signs`` is [{jid, sign (reached state), ms}]. Malformed reports are
+    skipped.
 
-    Raises StoreUnavailable; the minion then gets no acknowledgement and sends the signs again.
+    Raises StoreUnavailable; the minion then gets no acknowledgement and sends the reports again.
     """
     signs = load.get("signs")
     taken = list(_signs(signs[:_MOST_SIGNS] if isinstance(signs, list) else ()))

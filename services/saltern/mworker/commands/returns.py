@@ -162,7 +162,9 @@ def _limits(context: WorkerContext) -> UnaskedLimits:
 
 
 def _refused(context: WorkerContext, minion_id: str, what: str) -> object:
-    """Record that a return is above the limits of its minion, and return the answer."""
+    """Count and log a return that is dropped because its minion is above its limits. Return _DROPPED, the command's
+    answer.
+    """
     context.metrics.returns.labels("refused").inc()
     why = f"{what} was dropped: the minion stored too many such returns within an hour"
     context.quotas.refused(Quota.RETURNS, minion_id, why)

@@ -154,7 +154,9 @@ def documentation(context: WorkerContext) -> dict[str, str]:
 
 
 def _of(trees: str, function: Callable[..., object]) -> WheelFunction:
-    """Return a wheel function that calls a function of ``roots`` with the directories in the option ``trees``."""
+    """Return a wheel function that calls ``function`` with the directories in the option ``trees`` (file_roots or
+    pillar_roots).
+    """
 
     def run(context: WorkerContext, *arg: object, **kwarg: object) -> object:
         found: Mapping[str, Sequence[str]] = getattr(context.options, trees)

@@ -1,1 +1,1 @@
-"""Queries of the job cache: filters, statistics, the status of one job."""
+"""Queries of the job cache: filters of jobs, statistics over many jobs, the status of one job."""

@@ -50,7 +50,9 @@ class Row:
     durations: Durations = field(default_factory=Durations)
 
     def add(self, took_ms: float | None, *, failed: bool) -> None:
-        """Count a return. ``took_ms``: its duration in milliseconds; None if unknown."""
+        """Count a return of this function or minion. ``took_ms``: duration in milliseconds, None if unknown;
+        ``failed``: the return is a failure.
+        """
         self.returns += 1
         self.failures += failed
         if took_ms is not None:

@@ -56,7 +56,9 @@ def shown_time(ms: int) -> str:
 
 
 def silence(state: State) -> str:
-    """Return the text shown in place of a missing return for this state; Salt's "Minion did not return" where that is true."""
+    """Return the text that is shown in place of a missing return for a job in this state on the minion: it says that
+    the minion works on the job, or begins with Salt's "Minion did not return".
+    """
     return _SILENCE.get(state, "Minion did not return")
 
 

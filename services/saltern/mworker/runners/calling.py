@@ -26,7 +26,9 @@ def misuse(
 
 
 def usage(fun: str, function: Callable[..., object], *, given: int = 0) -> str:
-    """Return the function's name, parameters and documentation as text, for the message about wrong arguments."""
+    """Return the name of a runner, its parameters and its documentation as text, for the error message about wrong
+    arguments. ``given``: number of leading parameters that are not shown.
+    """
     signature = _signature(function, given)
     plain = [each.replace(annotation=inspect.Parameter.empty) for each in signature.parameters.values()]
     shown = signature.replace(parameters=plain, return_annotation=inspect.Signature.empty)

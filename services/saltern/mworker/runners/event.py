@@ -1,4 +1,4 @@
-"""The runner that fires an event."""
+"""Runner ``event``: fires an event on the master's event bus."""
 
 from __future__ import annotations
 

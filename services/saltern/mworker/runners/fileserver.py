@@ -1,4 +1,4 @@
-"""Runner ``fileserver``: lists the state tree as minions see it, and updates its backends."""
+"""Runner ``fileserver``: lists the state tree as minions see it, and updates the fileserver's backends."""
 
 from __future__ import annotations
 
@@ -136,7 +136,9 @@ def clear_lock(tools: RunnerTools, backend: object = None, remote: str | None = 
 
 
 def unlocked(options: MasterOptions, role: str, remote: str | None) -> dict[str, list[str]] | str:
-    """Remove the update locks of a role's Git remotes (gitfs or git_pillar); return a map of the removed locks, or a text."""
+    """Remove the update locks of the Git remotes of ``role`` (gitfs or git_pillar). Return a map of the removed locks,
+    or the text "No locks were removed".
+    """
     return _unlocked(options, role, remote) or "No locks were removed"
 
 

@@ -171,7 +171,7 @@ def _took(life: Life) -> float | None:
 
 
 def _failed(store: Store, jid: str, minions: Sequence[str]) -> set[str]:
-    """Return those of the given minions whose return for a job is a failure."""
+    """Return the set of those of ``minions`` whose return for the job is a failure."""
     bad: set[str] = set()
     for at in range(0, len(minions), _RETURNS):
         returns = store.jobs.returns(jid, minions[at : at + _RETURNS])
@@ -205,6 +205,8 @@ def _noted(metadata: object, jid: str) -> dict[str, object]:
 
 
 def _own_returners(load: Mapping[str, object], added: str) -> str:
-    """Return the names of the job's returners with commas, without the returner ``added`` that the master adds to every job."""
+    """Return the names of the job's returners, separated by commas, without the returner ``added`` that the master
+    adds to every job.
+    """
     names = str(load.get("ret") or "").split(",")
     return ",".join(name for name in names if name and name != added)

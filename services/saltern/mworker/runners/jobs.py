@@ -96,9 +96,8 @@ def lookup_jid(
 
 
 def _report(job: Job) -> dict[str, object] | None:
-    """Return the value of a runner's job that names an outputter, as salt-run shows it at the runner's end;
-
-    None for another job.
+    """Return {"outputter", "data"} of a runner's job whose value names an outputter, for salt-run to show it as at the
+    end of the runner; None for any other job.
     """
     if not str(job.load.get("fun", "")).startswith("runner.") or len(job.returns) != 1:
         return None
@@ -282,7 +281,7 @@ def _found(
 ) -> Iterator[Job]:
     """Yield the jobs that match the arguments of the runner jobs.list_jobs, newest first.
 
-    Raises RunnerFault for an invalid filter, or one that is given twice.
+    Raises RunnerFault for an invalid filter, or for a filter that is given under two names.
     """
     if metadata is not None and not isinstance(metadata, Mapping):
         raise RunnerFault(f"search_metadata is a map, not {type(metadata).__name__}")

@@ -1,4 +1,6 @@
-"""Gives an orchestration its master: the port ``statecore.model.ports.Master`` for jobs, runners, wheel functions and events."""
+"""The connection of an orchestration to its master: implements the port ``statecore.model.ports.Master``, by which
+``salt.*`` states start jobs, runners and wheel functions, and read events.
+"""
 
 from __future__ import annotations
 
@@ -199,7 +201,9 @@ class _MinionReturns:
         self._expected = expected
 
     def add(self, minion: str, load: Mapping[str, object]) -> None:
-        """Add the return ``load`` of a minion to ``found``."""
+        """Store the return ``load`` of a minion in ``found`` as {ret, retcode, jid, out}; ``out`` only if the return
+        names an outputter.
+        """
         answer = {"ret": load["return"], "retcode": retcode_of(load), "jid": load.get("jid", "")}
         self.found[minion] = answer | ({"out": load["out"]} if load.get("out") else {})
 

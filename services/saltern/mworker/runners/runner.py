@@ -155,9 +155,12 @@ class RunnerTools:
         gather_timeout: float | None = None,
         heard: bool | None = None,
     ) -> Asked:
-        """Wait for the returns of a published job, as ``ask`` does; return an Asked with the minions and their returns.
+        """Wait until each minion has returned the published job or was given up as silent; return an Asked with the
+        expected minions and the returns that came.
 
-        Raises ControlError, ControlTimeout.
+        ``timeout``, ``gather_timeout``: seconds (default: the options timeout and gather_job_timeout). ``heard``: the
+        event bus has confirmed a subscription to the job's events; None: subscribe now. Raises ControlError,
+        ControlTimeout.
         """
         found: dict[str, dict[str, object]] = {}
         if not job["jid"]:
@@ -195,7 +198,9 @@ class _Found:
 
 
 def seconds(value: object, name: str) -> float:
-    """Return a runner's argument as a number of seconds. Raises RunnerFault, whose message has the argument's ``name``."""
+    """Return the value of a runner's argument as a number of seconds. Raises RunnerFault, whose message names the
+    argument (``name``), for any other value.
+    """
     try:
         found = float(value) if isinstance(value, int | float | str) else math.nan
     except (OverflowError, ValueError):

@@ -35,8 +35,9 @@ def hash(tools: RunnerTools, *args: object, **kwargs: object) -> list[EqualRetur
 
 
 def diff(tools: RunnerTools, *args: object, **kwargs: object) -> list[EqualReturns]:
-    """As ``survey.hash``; each pool except the first also has ``diff``: the difference from the first pool's result to
-    its own.
+    """Group minions by equal returns, as ``survey.hash`` does: [{"pool": minions, "result": their common return as
+    text, "diff": text}]. ``diff`` is the difference from the first pool's result to this pool's result; the first pool
+    has none.
     """
     pools = _pools(tools, args, kwargs)
     for pool in pools[1:]:

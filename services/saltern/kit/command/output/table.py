@@ -1,7 +1,7 @@
-"""``table``: shows each list of rows as a table below the names that lead to it.
+"""Outputter ``table``: shows each list of rows as a table, below the names of the maps that contain it.
 
-A row is a list of texts, a mapping (its values in the order of the labels, which are its names) or one text. Its options are
-``out.table.*`` in the configuration.
+A row is a list of texts, one text, or a mapping from column label to value. The options are ``out.table.*`` in the
+configuration.
 """
 
 from __future__ import annotations
