@@ -291,7 +291,9 @@ def _faults_of_end(end: tuple[bytes, bytes], last: Seal, name: SealName, records
 
 
 class _Peeked:
-    """Audit entries in the order of their stream ids, which are yielded in parts: those of one seal after the other."""
+    """Yields audit entries in the order of their stream ids and in parts: for each seal the entries that it covers. It
+    reads one entry ahead.
+    """
 
     def __init__(self, entries: Iterable[AuditRecord]) -> None:
         self._entries = iter(entries)

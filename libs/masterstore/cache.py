@@ -77,7 +77,7 @@ class Cache:
     """The minions' grains, pillar and mine in Redis. All operations raise StoreUnavailable if Redis does not answer."""
 
     def __init__(self, client: Client, records: Records = Records()) -> None:  # noqa: B008 - it never changes
-        """Create the operations on minions' data. ``records``: makes and checks the authentication codes of mine data."""
+        """Create the operations on minions' data. ``records``: makes and checks authentication codes of mine data."""
         self._client = client
         self._records = records
         self._forget = client.redis.register_script(_FORGET)

@@ -347,10 +347,10 @@ class EventGroups:
 
     def _genuine(self, group: str, events: Sequence[KeptEvent], *, new: bool) -> list[KeptEvent]:
         """Return those of ``events`` that have a valid seal of a role of this master and that this process has not got
-        before; acknowledge the others.
+        before. Acknowledge all others, so that they are not delivered again.
 
-        ``new``: the group delivers the events for the first time; False: they were delivered to a reader that did not
-        acknowledge them.
+        ``new``: the group delivers the events for the first time. False: they were delivered before, to a reader that
+        did not acknowledge them.
         """
         genuine, left = [], []
         deliveries = self._deliveries[group]

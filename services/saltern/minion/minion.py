@@ -116,7 +116,9 @@ class Minion:
         shutdown.health.check("master", lambda: None if self._subject else "not signed in, or no pillar yet")
 
     def run(self) -> None:
-        """Run until the minion is asked to end. Raise Rejected, NoMaster, MasterLost, Ended, ConfigError."""
+        """Sign in, then run jobs until the minion is asked to end. Raise Rejected or NoMaster if the sign-in fails,
+        MasterLost if the minion must change to another master, Ended, ConfigError.
+        """
         self._use_credentials(self._sign_in_loop.sign_in())
         self._zygote.start()
         self._resume()

@@ -83,7 +83,9 @@ class Recycled(Exception):
 
 @dataclass(frozen=True)
 class Prepared:
-    """The objects that are made before workers are forked: pools, keys, store. None has a connection that a fork would share."""
+    """The objects of the role mworker that are made before its workers are forked: pools, keys, store. None has a
+    connection that a fork would share.
+    """
 
     pools: Pools
     #: Pool of these workers; empty: each joins the pool that lacks most workers.

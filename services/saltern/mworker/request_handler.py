@@ -48,7 +48,9 @@ _WITHOUT_STORE = frozenset({"ping", "runner"})
 
 @dataclass(frozen=True, slots=True)
 class WrongPool:
-    """The answer of a worker to a request of another worker pool: this worker did nothing with it."""
+    """The answer of a worker to a request that belongs to another worker pool (``pool``). This worker did nothing with
+    the request.
+    """
 
     pool: str
 
@@ -346,7 +348,9 @@ class RequestHandler:
 
 
 def _where(rights: Rights) -> str:
-    """Return words for a refusal: the option with the rights of this key, and the advice to add a row if the key has none."""
+    """Return the option that contains the rights of an operator's key, as text for the message that refuses a request.
+    If the key has no rights, the text advises to add a row for it.
+    """
     if rights.rules:
         return f"option {rights.option}"
     return f"option {rights.option}: it gives this key no right; add a row for it to the master's configuration"

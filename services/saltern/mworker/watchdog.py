@@ -28,8 +28,8 @@ _PAGE = os.sysconf("SC_PAGESIZE")
 
 @dataclass
 class Watchdog:
-    """The request that the main loop is handling. Written by the main thread, read by the pulse thread. Times are
-    monotonic seconds.
+    """The request that a worker's main loop is handling, and its deadline. Written by the main thread, read by the
+    pulse thread. Times are monotonic seconds.
     """
 
     deadlines: Mapping[str, int]

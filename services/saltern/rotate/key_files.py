@@ -1,4 +1,5 @@
-"""The directory that ``saltern keygen`` wrote, during a rotation: each changed file is delivered to the roles before the next step.
+"""Writes and delivers key files during a rotation: each changed file of the directory that ``saltern keygen`` wrote
+reaches the roles before the next step.
 
 If the roles have copies of the directory (Secrets, other hosts), ``--apply`` names the command that copies the changed
 directory to them.

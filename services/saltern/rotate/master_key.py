@@ -87,7 +87,9 @@ class _Master:
         return job["jid"] or ""
 
     def returns(self, jid: str, minions: Sequence[str]) -> dict[str, object]:
-        """Return {minion id: return value} of a job; wait at most 30 seconds until all ``minions`` have returned."""
+        """Return {minion id: return value} of the job ``jid``; wait at most 30 seconds until all ``minions`` have
+        returned. Without a JID return {}.
+        """
         deadline = time.monotonic() + _JOB
         found: dict[str, object] = {}
         while jid and len(found) < len(minions) and time.monotonic() < deadline:

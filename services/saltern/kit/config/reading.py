@@ -161,7 +161,7 @@ def shown(options: StateOptions) -> dict[str, Any]:
 
 
 class _Reader:
-    """Collects the values of options, the errors and the notes of one configuration."""
+    """Reads the option values of one configuration: collects the valid values, the errors and the remarks (``notes``)."""
 
     def __init__(self, kind: type[StateOptions]) -> None:
         self._hints = typing.get_type_hints(kind)

@@ -327,7 +327,9 @@ class LinkConnection:
         return found
 
     def _signature(self) -> tuple[object, ...]:
-        """Return a value that differs after this role's secret key or the server's public key was replaced."""
+        """Return the states (time, size, inode) of the files with this role's secret key and the server's public key;
+        the result differs after a key was replaced.
+        """
         directory = self.keys.directory
         if directory is None:
             return ()
@@ -341,7 +343,9 @@ _MONITORS = itertools.count()
 
 
 def _new_monitor(socket: zmq.Socket[bytes]) -> zmq.Socket[bytes]:
-    """Return a ZeroMQ socket on which libzmq reports the handshakes of ``socket``: succeeded, wrong key, or refused."""
+    """Return a socket on which libzmq reports whether a handshake of ``socket`` succeeded, had a wrong key, or was
+    refused.
+    """
     address = f"inproc://saltern.handshakes.{next(_MONITORS)}"
     socket.monitor(address, _WRONG_KEY | _REFUSED | _RIGHT_KEY)
     monitor: zmq.Socket[bytes] = socket.context.socket(zmq.PAIR)

@@ -168,7 +168,9 @@ class Parent:
             key.data(key.fileobj)
 
     def _reap(self, now: float) -> None:
-        """Record all processes that have ended. As process 1 of a container the parent also reaps orphans."""
+        """Record the child processes that have ended, and log how they ended. As process 1 of a container the parent
+        also reaps orphans.
+        """
         by_pid = {one.pid: one for one in self.watched.values() if one.pid}
         while True:
             try:

@@ -37,7 +37,9 @@ GetCredentials = Callable[[], Credentials | None]
 
 
 class _Master:
-    """A connection to the master that is opened at the first request and belongs to the process that opened it."""
+    """A connection to the master's port 4506. It is opened at the first request, and belongs to the process that
+    opened it.
+    """
 
     def __init__(
         self,
@@ -60,7 +62,9 @@ class _Master:
         return self._channel
 
     def ask(self, load: Mapping[str, object], *, raw: bool = False, once: bool = False) -> object:
-        """Return the master's answer to a request. Raise CommandError, which fails the calling state or function."""
+        """Send a request to the master and return the value of the reply. Raise CommandError, which fails the calling
+        state or function, if no valid reply arrives.
+        """
         try:
             return self.channel().ask(load, raw=raw, once=once)
         except ChannelError as error:

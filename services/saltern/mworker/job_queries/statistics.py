@@ -93,6 +93,8 @@ class Statistics:
 
 
 def most_used(rows: Mapping[str, Row], count: int) -> dict[str, dict[str, object]]:
-    """Return the ``count`` rows with the most jobs, largest first, as jobs.stats shows them."""
+    """Return {name: row as jobs.stats shows it} of the ``count`` functions or minions with the most jobs, largest
+    first.
+    """
     order = sorted(rows, key=lambda name: (-rows[name].jobs, name))
     return {name: rows[name].shown() for name in order[:count]}

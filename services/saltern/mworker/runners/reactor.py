@@ -82,8 +82,8 @@ def set_leader(tools: RunnerTools, value: bool = True) -> bool:
 
 
 def backlog(tools: RunnerTools) -> dict[str, int]:
-    """Return the numbers of events that wait for a reactor, that a reactor is handling, that left the stream before
-    a reactor read them, and whose reactions were given up.
+    """Return numbers of events as {"waiting", "in_hand", "missed", "dead"}: those that wait for a reactor, that a
+    reactor is handling, that left the stream before a reactor read them, and whose reactions were given up.
 
     CLI Example:
 
