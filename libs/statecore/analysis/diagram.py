@@ -20,7 +20,7 @@ _MANY = 4
 
 
 class Box(NamedTuple):
-    """A box in the drawing of a state run: one state."""
+    """A box in the drawing of a state run: one state with number, ID, function, name, SLS, ``file:line`` and label."""
 
     #: Number in the order of evaluation, from 1.
     number: int

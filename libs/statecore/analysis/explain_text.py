@@ -30,7 +30,9 @@ class ExtendingSls(TypedDict):
 
 
 class TopEntry(TypedDict):
-    """The top file's entry that assigns the SLS to the minion."""
+    """The top file's entry that assigns the explained ID's SLS to the minion: its target, the SLS that it names, and
+    its ``file:line``.
+    """
 
     target: str
     sls: str

@@ -147,7 +147,9 @@ def _chain(edge: tuple[int, int], layer: Mapping[int, int]) -> list[_Cell]:
 
 
 def _order(rows: list[list[_Cell]], above: Mapping[_Cell, list[_Cell]], below: Mapping[_Cell, list[_Cell]]) -> None:
-    """Sort each row by the mean position of its neighbours, alternately downwards and upwards."""
+    """Sort the boxes in each layer by the mean position of their neighbours, in sweeps downwards and upwards by turns.
+    The lists ``rows`` are sorted in place.
+    """
     index_of = {cell: float(at) for row in rows for at, cell in enumerate(row)}
     for sweep in range(_ROUNDS):
         down = sweep % 2 == 0
@@ -164,8 +166,8 @@ def _spread(
     below: Mapping[_Cell, list[_Cell]],
     size: Mapping[_Cell, float],
 ) -> dict[_Cell, float]:
-    """Return each cell's x coordinate (its centre), close to its neighbours' and without overlap. The leftmost edge is
-    0.
+    """Return a map of each box, and each bend of an arrow, to the x coordinate of its centre in pixels: close to its
+    neighbours' and without overlap. The leftmost edge is 0.
     """
     x: dict[_Cell, float] = {}
     for row in rows:

@@ -116,7 +116,9 @@ def sealed(
 
 
 def opened(text: str) -> PlanFile:
-    """Parse the text of a plan file and return its content. Raise PlanFault if it is not a plan of this version."""
+    """Parse the text of a plan file and return it as a map: the plan, its random salt, and the minion and SLS
+    references of the run. Raise PlanFault if the text is not a plan of this version.
+    """
     try:
         data = json.loads(text)
     except ValueError as error:

@@ -65,7 +65,9 @@ class Reason(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """The predicted result of one state of a state run."""
+    """The prediction for one state of a state run: verdict, comment, changes, steps, file changes, and the requisites
+    because of which the state reacts.
+    """
 
     tag: str
     #: The low chunk; for a listen reaction the chunk that listens.
@@ -113,7 +115,9 @@ def summary(verdicts: Sequence[str]) -> str:
 
 @dataclass(slots=True)
 class _Seen:
-    """The predictions made so far, by state tag: outcomes, and whether each state's requisites allow its call."""
+    """The predictions made so far, by state tag: each state's predicted result, and whether its requisites allow its
+    call.
+    """
 
     graph: Graph
     verdicts: dict[str, PredictedOutcome] = field(default_factory=dict)
@@ -123,7 +127,8 @@ class _Seen:
     shaky: set[str] = field(default_factory=set)
 
     def decisions(self, position: int) -> set[Decision]:
-        """Return the set of decisions that the engine may take for a state, given the predictions for its requisites.
+        """Return the set of decisions (run, fail, skip ...) that the engine may take for a state, given the predictions
+        for its requisites.
 
         Prereqs are ignored: the engine decides them by a test run, and the run in test mode was such a test run.
         """
@@ -148,7 +153,9 @@ class _Seen:
         return decide(by_kind)
 
     def _entry(self, position: int, guess: PredictedOutcome) -> RunningEntry:
-        """Return the running dictionary's entry that is predicted for a state; ``guess`` replaces an unknown outcome."""
+        """Return the return (result, changes) that is predicted for a state, as the running dictionary would hold it.
+        ``guess`` replaces an unknown result.
+        """
         name = self.graph.tags[position]
         verdict = self.verdicts.get(name, PredictedOutcome.UNKNOWN)
         if verdict is PredictedOutcome.UNKNOWN:
@@ -262,7 +269,9 @@ def _verdict(entry: RunningEntry, low: Low, plans: Mapping[str, Plan], *, reacts
 
 
 def _above(graph: Graph, position: int) -> set[int]:
-    """Return the positions of all low chunks that a chunk requires, directly or through others."""
+    """Return the set of positions in ``graph.chunks`` of all low chunks that the one at ``position`` requires, directly
+    or through others.
+    """
     found: set[int] = set()
     todo = [position]
     while todo:
@@ -276,7 +285,10 @@ def _above(graph: Graph, position: int) -> set[int]:
 def _reasons(
     graph: Graph, position: int, known: Mapping[str, PredictedOutcome], wanted: PredictedOutcome
 ) -> Iterator[Reason]:
-    """Yield the requisites by which the state reacts to a predicted change or failure, or to an unknown outcome."""
+    """Yield a Reason (requisite kind, state module and ID of the other state) for each requisite by which the state at
+    ``position`` reacts to another state: to one that will change or fail, or with ``wanted`` UNKNOWN to one with an
+    unknown result.
+    """
     for need in graph.check_needs[position]:
         if need.kind not in _REACTIONS:
             continue

@@ -85,9 +85,10 @@ class Followed(NamedTuple):
 
 
 def followed(draft: Draft, wanted: str) -> Followed:
-    """Compile a state run (options, tree, SLS references) and record what each compiler pass did to the ID ``wanted``.
+    """Compile a state run, given as a draft with options, tree and SLS references. Return the compiled draft, and the
+    history of the ID ``wanted``: what each compiler pass did to it.
 
-    Errors are in ``draft.faults`` of the result.
+    Errors are in ``faults`` of the returned draft.
     """
     history: History | None = None
     for step in PASSES:

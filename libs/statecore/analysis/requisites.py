@@ -48,7 +48,8 @@ class Reference(NamedTuple):
 
 
 def remarks(graph: Graph, reacts: Callable[[str], bool]) -> Iterator[Remark]:
-    """Yield all remarks on requisites except cycles and references to nothing, which the compiler reports.
+    """Yield a remark for each requisite that cannot work: a contradiction, a wait for an event that never happens, a
+    watch without mod_watch, a pattern without a match. Cycles and references to nothing are left to the compiler.
 
     In ``graph``, watches must not have been turned into requires. ``reacts(state)`` tells whether the state module has
     mod_watch.
@@ -82,8 +83,8 @@ def listening_to_nothing(chunks: Sequence[Low]) -> Iterator[Remark]:
 
 
 def references(graph: Graph, position: int) -> list[Reference]:
-    """Return the references in the requisites of the low chunk at ``position`` of the graph, as written, with their
-    targets.
+    """Return the references in the requisites of the low chunk at ``position`` of ``graph.chunks``: each as written,
+    with the positions of the low chunks that it refers to.
     """
     low = graph.chunks[position]
     needs = graph.check_needs[position]
@@ -104,8 +105,8 @@ def written(value: object) -> Iterator[tuple[str, str]]:
 
 
 def targets_of(chunks: Sequence[Low], low: Low, key: str, value: str) -> tuple[int, ...]:
-    """Return the positions of the chunks that the reference ``key: value`` of ``low`` refers to, by the compiler's own
-    rules.
+    """Return the positions in ``chunks`` of the low chunks that the requisite reference ``key: value`` of ``low``
+    refers to, by the compiler's own rules.
     """
     others = [{name: each[name] for name in each if name not in KINDS} for each in chunks]
     at = next(position for position, each in enumerate(chunks) if each is low)
@@ -164,7 +165,9 @@ def _never(graph: Graph, position: int, keys: tuple[str, ...]) -> Iterator[Remar
 
 
 def _steps(graph: Graph, node: Node) -> Iterator[tuple[Node, str, bool]]:
-    """Yield (the node that ``node`` waits for, the requisite, whether the other state declares the requisite)."""
+    """Yield (other node, requisite kind, whether the other state declares the requisite) for each node of the run list
+    that ``node`` waits for.
+    """
     own = graph.check_needs[node.position]
     for need in own:
         for target in need.targets:
@@ -176,7 +179,9 @@ def _steps(graph: Graph, node: Node) -> Iterator[tuple[Node, str, bool]]:
 
 
 def _knots(graph: Graph) -> list[set[Node]]:
-    """Return the strongly connected components that contain a cycle (Tarjan's algorithm without recursion)."""
+    """Return a list of sets of nodes: the parts of the graph in which each node waits for each other one through
+    requisites (strongly connected components, by Tarjan's algorithm without recursion).
+    """
     index: dict[Node, int] = {}
     lowest: dict[Node, int] = {}
     stack: list[Node] = []

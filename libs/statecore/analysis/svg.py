@@ -1,4 +1,4 @@
-"""Draw a diagram as a self-contained SVG picture without scripts, fonts or links. Pure."""
+"""Draw the diagram of a state run as a self-contained SVG picture without scripts, fonts or links. Pure."""
 
 from __future__ import annotations
 

@@ -35,7 +35,8 @@ class Spot(NamedTuple):
 
 
 def undefined_names(tree: nodes.Template, env: jinja2.Environment, known: Collection[str]) -> Iterator[Spot]:
-    """Yield a Spot for each name in a Jinja template that neither the template nor its context defines.
+    """Yield a Spot (line, word, message) for each name in a Jinja template that neither the template nor its context
+    defines.
 
     ``known`` are the names in the context.
     """
@@ -54,8 +55,8 @@ def undefined_names(tree: nodes.Template, env: jinja2.Environment, known: Collec
 def unknown_functions(
     tree: nodes.Template, exists: Callable[[str], bool], nearest: Callable[[str], str]
 ) -> Iterator[Spot]:
-    """Yield a Spot for each call ``salt['x.y']`` or ``salt.x.y`` in a Jinja template whose execution function does not
-    exist.
+    """Yield a Spot (line, word, message) for each call ``salt['x.y']`` or ``salt.x.y`` in a Jinja template whose
+    execution function does not exist.
 
     ``exists(name)`` tells whether a function exists; ``nearest(name)`` returns the most similar existing name, or "".
     """
@@ -74,7 +75,9 @@ def unknown_functions(
 
 
 def undefined_pillar_keys(tree: nodes.Template, pillar: Mapping[str, object]) -> Iterator[Spot]:
-    """Yield a Spot for each pillar key that a Jinja template reads without a default and that the pillar lacks."""
+    """Yield a Spot (line, word, message) for each pillar key that a Jinja template reads without a default and that the
+    pillar lacks.
+    """
     spared = {id(node) for node in _asked_first(tree)}
     # Code inside a condition may run only on minions that have the key.
     for branch in tree.find_all((nodes.If, nodes.CondExpr, nodes.Macro)):
@@ -94,7 +97,9 @@ def undefined_pillar_keys(tree: nodes.Template, pillar: Mapping[str, object]) ->
 
 
 def _asked_first(tree: nodes.Node) -> Iterator[nodes.Node]:
-    """Yield each node where an undefined value causes no error: tests of presence, conditions, values with a default."""
+    """Yield each node of a parsed template where an undefined value causes no error: tests of presence, conditions,
+    values with a default.
+    """
     for test in tree.find_all(nodes.Test):
         if test.name in _FORGIVING_TESTS:
             yield from _with_below(test.node)
@@ -129,8 +134,8 @@ def _salt_function(node: nodes.Node) -> str:
 
 
 def _pillar_path(node: nodes.Node) -> tuple[str, ...] | None:
-    """Return the keys of a pillar access whose keys are constants; None for other nodes and for accesses with a
-    default.
+    """Return the keys that a node of a parsed template reads from the pillar; None if the node is no access to the
+    pillar, if a key is not a constant, or if the access has a default.
     """
     if isinstance(node, nodes.Call):
         if len(node.args) == 1 and not node.kwargs and isinstance(node.args[0], nodes.Const):

@@ -1,1 +1,3 @@
-"""Modules, states, grains, beacons, returners, executors, external pillars and tops that Saltern ships; the loader finds them."""
+"""Modules, states, grains, beacons, returners, executors, external pillars and master tops that Saltern ships; the
+loader finds them.
+"""

@@ -111,7 +111,7 @@ def runtime_of(options: MinionOptions, *, keep: str = "", jobs: Jobs | None = No
     """Yield the minion's runtime in this process. Raise CommandFault for unusable options.
 
     Users' modules are synced to a temporary directory that is removed afterwards. ``keep`` is the directory for lasting
-    data (backups of replaced files). ``jobs`` are the jobs that run on this host.
+    data (backups of replaced files). ``jobs`` lists the running jobs of this host, so that state runs do not overlap.
     """
     grains = mapping_in(options.grains, "grains") if options.grains else None
     as_file = options.pillar and not Path(options.pillar).is_dir()

@@ -44,7 +44,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(given: argparse.Namespace) -> tuple[int, str]:
-    """Run ``statecore plan`` and return (exit code, output). Raise CommandFault for unusable options, SlsError."""
+    """Run ``statecore plan`` and return (exit code, output). Raise CommandFault for unusable options, SlsError if the
+    tree does not compile.
+    """
     options = parsed_options(given, grains=given.grains)
     slses = _split(given.sls)
     with runtime_of(options) as runtime:
@@ -111,8 +113,8 @@ def configure_apply(parser: argparse.ArgumentParser) -> None:
 
 
 def run_apply(given: argparse.Namespace) -> tuple[int, str]:
-    """Run ``statecore apply`` and return (exit code, output). Raise CommandFault for a plan that is out of date,
-    SlsError.
+    """Run ``statecore apply`` and return (exit code, output). Raise CommandFault for unusable options and for a plan
+    that is out of date, SlsError if the tree does not compile.
     """
     if bool(given.what) == given.highstate:
         raise CommandFault("apply takes a plan file, or SLS, or --highstate alone")
@@ -216,8 +218,8 @@ def _relative(position: str) -> str:
 
 @contextmanager
 def job(cachedir: str, words: Sequence[str]) -> Iterator[ProcDirectory]:
-    """Yield the host's running jobs, and list this process among them as ``state.apply`` with these words while the
-    block runs.
+    """Yield the host's running jobs. While the block runs, they include this process, as a job of ``state.apply`` with
+    the arguments ``words``.
 
     Raise CommandFault if the directory cannot be written: other processes could not see this run.
     """

@@ -60,9 +60,11 @@ def compiled(
     opts: Mapping[str, object],
     reacts: Callable[[str], bool] = assume_mod_watch,
 ) -> Compilation:
-    """Compile SLS files, given as {saltenv: SLS references}. The draft's run list is valid only if there are no faults.
+    """Compile SLS files, given as {saltenv: SLS references}. Return the draft after the last compiler pass, and all
+    errors.
 
-    ``reacts(state)`` returns True if the state module has mod_watch. Without it, no watch is turned into a require.
+    The draft's run list is valid only if there are no errors. ``reacts(state)`` returns True if the state module has
+    mod_watch. Without it, no watch is turned into a require.
     """
     draft = Draft(opts=opts, tree=tree, matches=matches, reacts=reacts)
     faults: list[RuledFault] = []

@@ -123,7 +123,7 @@ class _Explanation:
     # ----------------------------------------------------------------------------------------------------------------- order
 
     def _why(self, position: int, numbers: Mapping[int, int]) -> Iterator[str]:
-        """Yield sentences on the state's position: its ``order``, and the states that moved it."""
+        """Yield sentences that explain the state's position in the run: its ``order``, and the states that moved it."""
         graph = self.draft.graph
         low = graph.chunks[position]
         written_order = self.history.arguments.get((str(low["state"]), "order"))
@@ -253,18 +253,20 @@ def _keys(origin: Origin) -> tuple[str, ...]:
 
 
 def _numbers(graph: Graph) -> dict[int, int]:
-    """Map of a chunk's position in the graph to its number in the run, from 1."""
+    """Map of each low chunk's position in ``graph.chunks`` to its number in the run, from 1."""
     return {at: number for number, at in enumerate((node.position for node in graph.order if not node.check), 1)}
 
 
 def _by_order(graph: Graph) -> dict[int, int]:
-    """Map of a chunk's position in the graph to its number in the run if no state had requisites."""
+    """Map of each low chunk's position in ``graph.chunks`` to the number (from 1) that it would have in the run if no
+    state had requisites.
+    """
     positions = sorted(range(len(graph.chunks)), key=lambda at: (graph.chunks[at]["order"], graph.tags[at]))
     return {at: number for number, at in enumerate(positions, 1)}
 
 
 def _above(graph: Graph, position: int) -> set[int]:
-    """Return the positions of all chunks that must run before the chunk at ``position``."""
+    """Return the set of positions in ``graph.chunks`` of the low chunks that must run before that at ``position``."""
     found: set[int] = set()
     todo = [position]
     while todo:
@@ -279,7 +281,7 @@ def _above(graph: Graph, position: int) -> set[int]:
 
 
 def _below(graph: Graph, position: int) -> set[int]:
-    """Return the positions of all chunks that must run after the chunk at ``position``."""
+    """Return the set of positions in ``graph.chunks`` of the low chunks that must run after that at ``position``."""
     followers: dict[int, list[int]] = {}
     for at, needs in enumerate(graph.needs):
         own = len(graph.check_needs[at])

@@ -9,7 +9,8 @@ from statecore.runtime.state_runs.state_system import RunParts
 
 
 def state_function(parts: RunParts, full: str) -> functions.Known:
-    """Return whether a state function such as ``file.managed`` exists, its parameters, and else the reason or a similar name.
+    """Look up a state function such as ``file.managed``. Return a Known: whether the function exists, its parameters;
+    else the reason why it cannot be used, or the most similar name.
 
     A built-in module that is not usable on this host counts as existing.
     """

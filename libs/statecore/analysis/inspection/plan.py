@@ -103,8 +103,8 @@ class _NotingLoader(Loader):
         self.plans: dict[tuple[str, str, str], dict[str, Plan]] = {}
 
     def function(self, kind: str, name: str, ctx: Context) -> tuple[LoadedModule, str]:
-        """Return (loaded module, function name) as Loader does; a native state's function in it also records the Plan
-        that it returns.
+        """Return (loaded module, function name) as Loader does. If the function is a native state function, the
+        returned module has a variant of it that also records the Plan that it returns.
         """
         served, function = super().function(kind, name, ctx)
         if kind != "states" or not served.native:

@@ -50,7 +50,7 @@ def ext_pillar(
     debug
         True: log directories that do not exist
 
-    Raises CommandError.
+    Raises CommandError for an invalid argument, a missing ``root_dir``, and a file that cannot be read or rendered.
     """
     if not isinstance(keep_newline, bool | list):
         raise CommandError(f"keep_newline must be true, false or a list of globs, not {keep_newline!r}")

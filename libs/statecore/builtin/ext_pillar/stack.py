@@ -41,7 +41,7 @@ def ext_pillar(
         ``grains:path``, ``pillar:path`` or ``opts:path``: a map of value to configuration file or files. The files of
         the value at this path are used. ``__env__`` is replaced by the pillarenv
 
-    Raises CommandError.
+    Raises CommandError if a file cannot be rendered, parsed or merged.
     """
     stack: dict[str, object] = {}
     for path in [*args, *_chosen(ctx, pillar, kwargs)]:
@@ -103,7 +103,9 @@ class _Layers:
         )
 
     def over(self, stack: dict[str, object]) -> dict[str, object]:
-        """Return the pillar data ``stack`` with each listed YAML file merged over it, in order. Raises CommandError."""
+        """Return the pillar data ``stack`` with each listed YAML file merged over it, in order. Raises CommandError if
+        a file cannot be rendered, parsed or merged.
+        """
         for item in _listed(self._rendered(self._path, stack=stack)):
             if not item.strip():
                 continue

@@ -175,7 +175,7 @@ def _container() -> tuple[str, str] | None:
     """Return the grains (virtual, virtual_subtype) of the container that the minion runs in, None outside of
     containers.
 
-    ``virtual`` is "" where Salt does not change it.
+    ``virtual`` is "" for kinds of containers that only set virtual_subtype, as in Salt.
     """
     environment = text(_PROC / "1/environ").replace("\0", "\n")
     declared = re.search(r"^container=(\S+)", environment, re.MULTILINE)

@@ -173,7 +173,7 @@ def manage_mode(ctx: Context, mode: str | int | None) -> str | None:
 
 def _layers(ctx: Context, omitted: Mapping[str, bool]) -> list[Mapping[str, object]]:
     """Return the maps that ``config.get`` searches, first the one with precedence: options, grains, pillar, the
-    master's options, defaults. Maps whose name is True in ``omitted`` are left out.
+    master's options, defaults. ``omitted`` maps opts, grains, pillar and master to True if that map is to be left out.
     """
     master = ctx.pillar.get("master", {})
     sources: dict[str, Mapping[str, object]] = {

@@ -106,7 +106,8 @@ def update(
 def update_system(
     ctx: Context, version: str = "", ruby: str | None = None, runas: str | None = None, gem_bin: str | None = None
 ) -> str:
-    """Update RubyGems itself to a version (default: the newest), and return gem's output as text.
+    """Update RubyGems itself to a version (default: the newest), and return gem's output as text. Raise CommandError
+    with gem's error output.
 
     CLI Example:
 

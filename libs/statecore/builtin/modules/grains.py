@@ -246,7 +246,7 @@ def set_(
 
 def _with_key(around: object, key: str, value: object, *, force: bool, drop: bool) -> object:
     """Return the value ``around`` of a grain with its ``key`` set to ``value``, or with ``drop`` without the key.
-    Return _ABSENT if ``around`` holds another value, unless ``force`` is set.
+    Return _ABSENT (a marker) if ``around`` is neither a map, a list nor the key itself, unless ``force`` is set.
     """
     if isinstance(around, dict):
         if drop:

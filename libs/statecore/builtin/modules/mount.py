@@ -332,7 +332,9 @@ def read_mount_cache(ctx: Context, name: str) -> dict[str, object]:
 def write_mount_cache(
     ctx: Context, real_name: str, device: str, mkmnt: bool, fstype: str, mount_opts: str | Sequence[str]
 ) -> bool:
-    """Store the data of a mount that a state made at a path. Return True."""
+    """Store the data (device, fstype, mkmnt, opts) of a mount that a state made at the path ``real_name``, for
+    ``mount.read_mount_cache``. Return True.
+    """
     options = mount_opts if isinstance(mount_opts, str) else [str(each) for each in mount_opts]
     entry = {"device": device, "fstype": fstype, "mkmnt": mkmnt, "opts": options}
     return _keep(ctx, {**_cache(ctx), real_name: entry})

@@ -39,8 +39,8 @@ _NEVER = ("screen", "systemd")
 
 @dataclass
 class _Package:
-    """A package whose replaced or deleted files are still in use: the lines of its processes, its init scripts and
-    its units.
+    """A package whose replaced or deleted files are still in use: the name of the first process or service that uses
+    them, one line of text for each process and file, and the names of the package's init scripts and units.
     """
 
     process_name: str
@@ -168,8 +168,8 @@ def _release_key(release: str) -> list[tuple[int, str]]:
 
 
 def _find_services(ctx: Context, owner: str, package: _Package, family: str) -> None:
-    """Store the init scripts and units of the package ``owner`` in the record ``package``. If it has none, store the
-    service with the name of its process.
+    """Add the names of the init scripts and units that belong to the package ``owner`` to the lists in ``package``. If
+    it has none, add the service that has the name of its process.
     """
     listed = ctx.call("pkg.file_list", owner)
     for path in listed.get("files", ()) if isinstance(listed, dict) else ():

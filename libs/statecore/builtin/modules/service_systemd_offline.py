@@ -194,8 +194,8 @@ def _unit(ctx: Context, name: str) -> Unit | None:
 
 
 def _own(ctx: Context) -> Iterator[tuple[str, Unit]]:
-    """Yield name and unit of all units of systemd with files of their own. A link to a unit file is only another name
-    and is left out.
+    """Yield (name, parsed unit file) of each systemd unit that has a file of its own. A link to a unit file is only
+    another name of that unit and is left out.
     """
     for name in get_all(ctx):
         unit = _unit(ctx, name)

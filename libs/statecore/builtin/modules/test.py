@@ -315,8 +315,8 @@ def deprecation_warning(ctx: Context) -> bool:
 
 
 def module_report(ctx: Context) -> dict[str, list[str]]:
-    """Return the names of all ``functions`` and ``modules``, and which of them can be reached as attributes (``*_attrs``)
-    and by subscription (``*_subs``); ``missing_*`` are lists of those that cannot.
+    """Return a map of lists of names: all execution ``functions`` and ``modules``, those that can be reached as
+    attributes (``*_attrs``) and by subscription (``*_subs``), and those that cannot (``missing_*``).
 
     CLI Example:
 

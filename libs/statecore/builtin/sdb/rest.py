@@ -35,5 +35,7 @@ def get(ctx: Context, key: str, profile: Mapping[str, object] | None = None) -> 
 
 
 def set_(ctx: Context, key: str, value: object, profile: Mapping[str, object] | None = None) -> object:
-    """Send the same request as ``get``, without the value, and return the decoded body of the response."""
+    """Send the HTTP request that the profile has under the key's name, as ``get`` does; ``value`` is not sent. Return
+    the decoded body of the response. Raise CommandError for an unknown name, and if the server does not answer.
+    """
     return get(ctx, key, profile)

@@ -39,7 +39,9 @@ def set_(ctx: Context, key: str, value: object, profile: Mapping[str, object] | 
 
 
 def delete(ctx: Context, key: str, profile: Mapping[str, object] | None = None) -> bool:
-    """Delete a key of the database and return True, also if there was none. Raise CommandError if SQLite fails."""
+    """Delete a key of the profile's SQLite database. Return True, also if the key does not exist. Raise CommandError if
+    SQLite fails.
+    """
     profile = profile or {}
     with _database(ctx, profile) as (connection, table):
         connection.execute(str(profile.get("delete_query") or f"DELETE FROM {table} WHERE key=:key"), {"key": key})

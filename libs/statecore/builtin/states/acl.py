@@ -43,7 +43,9 @@ class _Acl(NamedTuple):
     owner: str
 
     def known(self, path: str) -> bool:
-        """Return whether the path has entries of this kind; a default entry may always be added."""
+        """Return True if the path has ACL entries of this kind (user, group ...). Default entries count as present,
+        because one may always be added.
+        """
         return self.default or bool(self.entries.get(path))
 
 

@@ -340,8 +340,8 @@ def _extract(ctx: Context, extraction: _Extraction, found: archives.Contents, wr
 
 
 def _compared(ctx: Context, name: str, found: archives.Contents) -> tuple[bool, list[str]]:
-    """Return (True if a member of the archive is missing below the directory ``name``, list of existing paths of
-    another type).
+    """Return (True if a member of the archive is missing below the directory ``name``, list of members that exist there
+    as another type of file than in the archive).
     """
     missing, wrong = False, []
     for names, fits in (

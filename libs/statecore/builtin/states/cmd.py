@@ -255,7 +255,9 @@ def _predicted(outcome: Outcome, what: str) -> Plan:
 
 
 def _stateful_outcome(result: Mapping[str, object], ok: bool) -> Outcome:
-    """Return the outcome of a step from the output of a stateful command: JSON, or ``key=value ...`` in the last line."""
+    """Return the comment, changes and success of a command with the argument ``stateful``, read from its output: JSON,
+    or ``key=value ...`` in the last line. Without output nothing changed; output of another form is a failure.
+    """
     text = str(result["stdout"])
     if not text:
         return Outcome(str(result["stderr"]), ok=ok)

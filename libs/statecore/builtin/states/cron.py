@@ -170,7 +170,8 @@ def env_absent(ctx: Context, name: str, user: str = "root") -> Plan:
 def _source(ctx: Context, name: object, source_hash: str, template: str | None, values: Mapping[str, object]) -> bytes:
     """Return the content of the first source of ``cron.file`` that exists, verified and rendered.
 
-    Raises CommandError, InvocationError, SlsError.
+    Raises CommandError if no source exists or verification fails, InvocationError for an invalid argument, SlsError if
+    the template fails.
     """
     wanted = FileVerification(source_hash, skip_verify=not source_hash)
     try:

@@ -52,7 +52,7 @@ def send(
 
 
 def fire_master(ctx: Context, name: str, **kwargs: Any) -> Plan:
-    """Send an event; another name of ``event.send``."""
+    """Send an event to the master's event bus; another name of the state ``event.send``."""
     return send(ctx, name, **kwargs)
 
 

@@ -182,8 +182,8 @@ def service(ctx: Context, name: str, ports: list[str] | None = None, protocols: 
 
 
 def _made(changes: Sequence[_Change], comment: str) -> Outcome:
-    """Make the changes of a zone or service in order and return the outcome. The first failure ends the work with a
-    failed outcome that reports the changes made before it.
+    """Make the changes of a zone or service in order. Return an Outcome (comment, changes, success). The first failure
+    ends the work; the Outcome then reports the changes made before it.
     """
     done: dict[str, object] = {}
     for key, value, calls in changes:
@@ -197,8 +197,8 @@ def _made(changes: Sequence[_Change], comment: str) -> Outcome:
 
 
 def _list_changes(section: _Section, *, new: bool) -> list[_Change]:
-    """Return a list with the one change that a list argument needs; [] if it needs none. ``new``: the zone or service
-    does not exist yet, so its list is empty.
+    """Return a list with the one change (key, old and new values, calls that make it) that a list argument needs; [] if
+    it needs none. ``new``: the zone or service does not exist yet, so its list is empty.
     """
     if not section.wanted and not section.prune:
         return []
@@ -256,8 +256,10 @@ def _forwards(ctx: Context, name: str, wanted: Sequence[Forward] | None, *, prun
 
 
 def _icmp(ctx: Context, name: str, wanted: Sequence[str] | None, *, prune: bool) -> _Section | None:
-    """Return the section for blocked types of ICMP messages; None if the arguments ask for none. Types that firewalld
-    does not know are logged and left out.
+    """Return the _Section for the argument ``block_icmp`` of ``firewalld.present``: the wanted types of ICMP messages,
+    and the functions that read, add and remove one. Return None if nothing is wanted and nothing is to be removed.
+
+    Types that firewalld does not know are logged and left out.
     """
     if not wanted and not prune:
         return None

@@ -175,7 +175,9 @@ class _Ring:
     known: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def look(self) -> None:
-        """Read the user's keys into ``known`` (key id to key). Raise CommandError, InvocationError."""
+        """Read the user's keys into ``known``, a map of key id to key. Raise CommandError if gpg fails or the user does
+        not exist.
+        """
         self.known = {key["keyid"]: key for key in self.ctx.call("gpg.list_keys", **self.where)}
 
     def trust_of(self, key: str) -> str:
@@ -195,7 +197,8 @@ class _Ring:
         return [head, *(f"  - {subkey} (expired on {data['expires']})" for subkey, data in rows)]
 
     def run(self, wanted: list[str], steps: list[Step], notes: Mapping[str, list[str]]) -> Outcome:
-        """Run the steps of all keys, also after one that fails, and return one outcome: failed if a step failed.
+        """Run the steps of all keys, also after one that fails. Return one Outcome (comment, changes, success): failed
+        if a step failed.
 
         ``notes`` maps each key id to the comment lines that the plan made for it.
         """
@@ -223,7 +226,8 @@ class _Ring:
         return Outcome(_comment({key: said[key] for key in wanted}), changes, ok=good)
 
     def fetched(self, key: str, origin: _Origin) -> Outcome:
-        """Fetch one key into the keyring and return the outcome: added, updated, or nothing new.
+        """Fetch one key into the keyring. Return an Outcome (comment, changes) that says whether the key was added,
+        updated, or nothing new was found.
 
         Raise CommandError if no source has the key, or if it is expired there too.
         """
@@ -251,8 +255,8 @@ class _Ring:
         return Outcome(f"Updated {key} because it had expired subkeys.", {key: {"refresh": True, "subkeys": subkeys}})
 
     def trusted(self, key: str, trust: str) -> Outcome:
-        """Set the trust in one key and return the outcome; an empty outcome for a key that is not in the keyring. Raise
-        CommandError if gpg refuses.
+        """Set the trust in one key and return an Outcome (comment, changes); an empty one for a key that is not in the
+        keyring. Raise CommandError if gpg refuses.
         """
         if key not in self.known:
             return Outcome("")

@@ -265,7 +265,9 @@ def _put(ctx: Context, name: str, table: str, family: str, kwargs: Mapping[str, 
 
 
 def _rule(ctx: Context, table: str, family: str, kwargs: Mapping[str, object], letter: str) -> tuple[str, str, str]:
-    """Return (chain, rule, whole iptables command) for the arguments of an ``iptables`` state. Raises InvocationError."""
+    """Return (chain, rule, whole iptables command) for the arguments of an ``iptables`` state. Raises InvocationError
+    if the chain is missing or an argument is not an option of a rule.
+    """
     chain = kwargs.get("chain")
     if not isinstance(chain, str) or not chain:
         raise InvocationError("Chain needs to be specified")

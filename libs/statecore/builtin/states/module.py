@@ -87,7 +87,9 @@ def _plain(key: str) -> str:
 
 
 def _call_all(ctx: Context, wanted: Mapping[str, object]) -> Outcome:
-    """Call all execution functions of a ``module.run`` state, even after one failed. Return the outcome: failed if one failed."""
+    """Call all execution functions of a ``module.run`` state, even after one failed. Return an Outcome (comment,
+    changes, success), which is failed if one of them failed.
+    """
     failures: list[str] = []
     successes: list[str] = []
     changes: dict[str, object] = {}

@@ -105,7 +105,9 @@ def uncomment(ctx: Context, path: str, regex: str, char: str = "#", backup: obje
 def comment_line(
     ctx: Context, path: str, regex: str, char: str = "#", cmnt: bool = True, backup: object = ".bak"
 ) -> object:
-    """Run ``file.comment``, or ``file.uncomment`` with ``cmnt=False``."""
+    """Comment out the lines that match a regular expression, as ``file.comment`` does, or with ``cmnt=False`` uncomment
+    them, as ``file.uncomment`` does. Return the diff of these lines, or False without a change.
+    """
     pattern = CommentPattern(regex, char)
     old = text.decoded(bytes_of(ctx, path), path)
     new = comments.commented(old, pattern) if cmnt else comments.uncommented(old, pattern)

@@ -244,7 +244,9 @@ def _copy_tree(ctx: Context, source: Path, dst: str) -> None:
 
 
 def _copied(source: Path, target: Path) -> None:
-    """Copy one file atomically: an interrupted copy leaves the old file. The target keeps its owner."""
+    """Copy the file ``source`` to ``target`` atomically: an interrupted copy leaves the old file. An existing target
+    keeps its owner.
+    """
     with atomic_file.replacement(target) as new:
         copies.copy(source, new)
         if not source.is_symlink() and target.exists() and not target.is_symlink():

@@ -30,7 +30,9 @@ class CookieFile:
     files: tuple[tuple[Path, str, bool], ...]
 
     def save(self) -> None:
-        """Write the cookies to the files with mode 0600. Raise CommandError if a file cannot be written."""
+        """Write the cookies of the jar to each of its files, with mode 0600. Raise CommandError if a file cannot be
+        written.
+        """
         for path, form, session in self.files:
             kept = _jar(form)
             for cookie in self.jar:

@@ -103,7 +103,7 @@ def run_change(host: ManagedHost, words: Sequence[str]) -> list[str]:
 
 
 def update(ctx: Context) -> bool:
-    """Fetch the package indexes of apk's repositories. Return False if one of them could not be fetched."""
+    """Fetch the package indexes of apk's repositories. Return True; False if one of them could not be fetched."""
     ctx.scratch.pop(_REFRESH_DUE, None)
     return not run_query(ctx.host, [*_PATIENCE, "update"]).retcode
 

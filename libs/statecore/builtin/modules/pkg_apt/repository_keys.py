@@ -40,7 +40,7 @@ class KeyLocation:
 
     @classmethod
     def of(cls, directory: str, name: str | None) -> KeyLocation:
-        """Return the KeyLocation in a directory. The file name is "key" by default."""
+        """Return the location of a signing key: the file ``name`` (default "key") in a directory."""
         return cls(directory.rstrip("/"), name or "key")
 
     def path(self, data: bytes) -> str:
@@ -136,8 +136,8 @@ def files_with(ctx: Context, key_id: str) -> list[str]:
 
 
 def keep(ctx: Context, key: Key) -> None:
-    """Write the file of a signing key, readable by all. Raise CommandError for data that is no key, or that cannot be
-    fetched.
+    """Write the signing key ``key`` to its file on the host, readable by all, unless the file has this content already.
+    Raise CommandError for data that is no key, or that cannot be fetched.
     """
     path, data = _content(ctx, key)
     real_path = ctx.host.path(path)

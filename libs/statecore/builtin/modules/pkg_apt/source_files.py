@@ -173,8 +173,6 @@ def ppa_line(ctx: Context, ppa: keyservers.Ppa, given: Mapping[str, Any]) -> str
 def consolidate(host: ManagedHost) -> None:
     """Move all APT sources to /etc/apt/sources.list, one line for each type, address and suite, and remove the other
     files. Comments are lost. Raises HostError if a file cannot be written.
-
-    Comments are lost. Raises HostError.
     """
     joined: dict[tuple[object, ...], AptSource] = {}
     read = texts(host)
@@ -228,7 +226,9 @@ def _text(
     clean: bool,
     changed: bool,
 ) -> str | None:
-    """Return the new text of a file of APT sources; None if the file needs no change."""
+    """Return the text that the host's file ``file`` of APT sources must have to contain the source ``wanted``; None if
+    the file needs no change.
+    """
     data = managed_file.read(host.path(file), file)
     old = (data or b"").decode("utf-8", "surrogateescape")
     stanzas = file.endswith(".sources")

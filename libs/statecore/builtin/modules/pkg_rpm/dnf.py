@@ -121,8 +121,8 @@ def available_packages(
 
 
 def upgrades(host: ManagedHost, given: Mapping[str, object], own: str) -> list[AvailablePackage]:
-    """Return the packages that have a newer version in dnf's repositories. Raise CommandError if dnf fails. ``own``:
-    the host's architecture.
+    """Return a list of AvailablePackage for the installed packages that have a newer version in dnf's repositories.
+    Raise CommandError if dnf fails. ``own``: the host's architecture.
     """
     listing = _UPGRADES.get(name(host), ["list", "--upgrades"])
     return _listed(host, ["--quiet", *options(given), *listing], own)
@@ -199,7 +199,9 @@ def advisories(host: ManagedHost) -> dict[str, Advisory]:
 
 
 def expire(ctx: Context, given: Mapping[str, object]) -> None:
-    """Mark the metadata of dnf's repositories as expired, so that dnf fetches it with its next command."""
+    """Mark the metadata of dnf's repositories as expired, so that dnf fetches it with its next command. A failure of
+    dnf is ignored.
+    """
     ctx.scratch.pop(_REFRESH_DUE, None)
     run_query(ctx.host, ["--quiet", "--assumeyes", "clean", "expire-cache", *options(given)])
 

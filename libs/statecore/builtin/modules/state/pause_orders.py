@@ -63,8 +63,8 @@ def soft_kill(ctx: Context, jid: str | int, state_id: str | None = None) -> None
 
 
 def resume(ctx: Context, jid: str | int, state_id: str | None = None) -> None:
-    """Delete the order for a state of a state run, or without an ID all its orders, so that a paused run continues.
-    Return None.
+    """Delete the pause order for a state of a state run, or without an ID all orders of the run, so that a paused run
+    continues. Return None.
 
     CLI Example:
 
@@ -80,8 +80,8 @@ def resume(ctx: Context, jid: str | int, state_id: str | None = None) -> None:
 
 
 def rm_pause(ctx: Context, jid: str | int, state_id: str | None = None) -> None:
-    """Delete the order for a state of a state run, so that a paused run continues; the same function as
-    ``state.resume``. Return None.
+    """Delete the pause order for a state of a state run, or without an ID all its orders, so that a paused run
+    continues. The function is the same as ``state.resume``. Return None.
     """
     resume(ctx, jid, state_id)
 

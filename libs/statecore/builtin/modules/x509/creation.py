@@ -199,8 +199,8 @@ def _signed(ctx: Context, order: CertificateOrder, given: dict[str, object]) -> 
 
 
 def _plain(kwargs: dict[str, object]) -> dict[str, Any]:
-    """Return the arguments of a creation by their short names, without None values and without those of the publication
-    (``__pub_...``).
+    """Return the keyword arguments of a function that creates a certificate or request: their names shortened, without
+    None values and without those of the publication (``__pub_...``).
     """
     given = policies.short({name: value for name, value in kwargs.items() if not name.startswith("__")})
     return {name: value for name, value in given.items() if value is not None}

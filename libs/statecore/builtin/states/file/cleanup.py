@@ -300,7 +300,7 @@ def _bytes(size: object) -> int:
     """Return the number of bytes that the argument ``size`` names: ``10``, ``10K``, ``10KiB`` (units of 1024) or
     ``10KB`` (units of 1000).
 
-    Raises Refused.
+    Raises Refused for any other text.
     """
     if not isinstance(size, str):
         return to_int(size)

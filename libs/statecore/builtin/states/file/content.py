@@ -187,8 +187,8 @@ def wanted_bytes(
 
 
 def find_source(ctx: Context, source: object, saltenv: str, name: str, wanted: FileVerification) -> FileSource:
-    """Return the first source of a ``file`` state that exists, after verification. Raises Refused with Salt's comment
-    if there is none.
+    """Return the first source of a ``file`` state that exists and passes verification (digest, signature): its address,
+    its path for this process and its mode. Raises Refused with Salt's comment if there is none.
     """
     try:
         return file_source.find(ctx, source, saltenv, name, wanted)
@@ -209,7 +209,7 @@ def texts_of(
 ) -> list[str]:
     """Return the rendered text of each source of a ``file`` state, in order, each verified against its hash.
 
-    Raises Refused, and SlsError of a template.
+    Raises Refused if a source cannot be read or verified, SlsError if a template fails.
     """
     found = []
     for entry, digest in _paired(source, sources, source_hash, source_hashes):
@@ -251,7 +251,8 @@ def _reason(error: Exception) -> str:
 
 
 def signers_of(given: dict[str, Any], *signatures: object) -> Signers:
-    """Return the required signers from a state's arguments ``given``.
+    """Return the signers that a state's arguments ``given`` require for a source: fingerprints, keyring, gpg's home and
+    the module that verifies.
 
     ``signatures`` are the values of the arguments that request a signature check. Raises Refused if signers are named
     but no check is requested.
@@ -316,7 +317,9 @@ class Accumulators:
 
     @classmethod
     def of(cls, ctx: Context) -> Accumulators:
-        """Return the accumulated texts of the current state run; a new run starts with none."""
+        """Return the Accumulators of the current state run: the texts that ``file.accumulated`` collected for each
+        file. A new run starts with none.
+        """
         found = ctx.scratch.get(_KEY)
         if not isinstance(found, cls) or found.run is not ctx.lowstate:
             found = ctx.scratch[_KEY] = cls(ctx.lowstate)

@@ -38,7 +38,7 @@ class _Patch:
     text: bytes
 
     def run(self, *more: str) -> CommandResult:
-        """Run the host's program ``patch`` with additional options and return its result.
+        """Run the host's program ``patch`` with additional options and return its exit code and output.
 
         The patch text is its standard input, so the host needs no copy of it.
         """
@@ -151,7 +151,7 @@ def _result_changes(result: CommandResult) -> dict[str, object]:
 
 def _sorted_options(options: str, strip: int | None) -> tuple[tuple[str, ...], int | None]:
     """Return (options for the program ``patch`` without ``-p`` and ``--strip``, number of path components to strip).
-    Raises Refused.
+    Raises Refused for an option that the state does not allow, and for text that is no list of options.
     """
     try:
         words = shlex.split(str(options or ""))

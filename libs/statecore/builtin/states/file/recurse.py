@@ -118,12 +118,16 @@ def _in_place_of(ctx: Context, path: str, would: str, make: Callable[[], Plan]) 
 
 
 def _done_late(make: Callable[[], Plan]) -> Outcome:
-    """Call ``make`` now, perform the plan that it returns, and return the outcome."""
+    """Call ``make``, perform the steps of the plan that it returns, and return their Outcome (comment, changes,
+    success).
+    """
     return _done(make())
 
 
 def _done(plan: Plan) -> Outcome:
-    """Perform the steps of a plan up to the first that fails, and return one outcome with the changes of all."""
+    """Perform the steps of a plan up to the first that fails. Return one Outcome (comment, changes, success) with the
+    changes of all performed steps.
+    """
     changes: dict[str, object] = {}
     for one in plan.steps:
         outcome = one.run()

@@ -38,7 +38,7 @@ class Tree:
         """Return the files that ``file.recurse`` copies: of the first source that exists, or with ``merge`` of all
         sources.
 
-        Raises Refused.
+        Raises Refused if no source exists, or if a source is not a ``salt://`` URL.
         """
         source = given["source"]
         tried = [str(one) for one in (source if isinstance(source, list) else [source])]

@@ -150,7 +150,9 @@ def is_ancestor(ctx: Context, target: str, old: str, new: str | None, user: str 
 
 
 def update_submodules(ctx: Context, checkout: WantedCheckout) -> None:
-    """Update the Git submodules of the clone to the commits of the checkout. Raises StateFailure."""
+    """Update the Git submodules of the clone to the commits that the checked-out revision names. Raises StateFailure if
+    git fails.
+    """
     opts = ["--init", "--recursive"]
     try:
         ctx.call("git.submodule", checkout.target, "update", opts=opts, user=checkout.user, identity=checkout.identity)

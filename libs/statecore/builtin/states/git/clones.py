@@ -214,7 +214,9 @@ class _Clone:
         raise self._no_such_revision()
 
     def make(self, changes: dict[str, object]) -> list[str]:
-        """Remove the target directory's content, clone the repository, and return the list of lines for the comment."""
+        """Remove the target directory's content and clone the repository. Return the lines for the state's
+        comment.
+        """
         if self.place.is_dir() and any(self.place.iterdir()):
             for each in self.place.iterdir():
                 remove(each)
@@ -224,7 +226,7 @@ class _Clone:
         return [f"{self.url} cloned to {self.target}"]
 
     def fetch(self) -> list[str]:
-        """Fetch from the remote repository and return the list of lines for the comment."""
+        """Fetch from the remote repository. Return the lines for the state's comment; [] if no ref changed."""
         specs = [f"refs/heads/*:refs/remotes/{self.remote}/*", "+refs/tags/*:refs/tags/*"]
         who = {"user": self.auth["user"], "identity": self.auth["identity"]}
         if self.ctx.call("git.fetch", self.target, remote=self.remote, force=True, refspecs=specs, **who):

@@ -153,7 +153,9 @@ class Update:
         return Outcome(f"Repository {checkout.target} is up-to-date{made}", changes)
 
     def _set_url(self, url: str | None) -> list[str]:
-        """Change the URL of the clone's remote if it differs, and return the list of lines for the comment."""
+        """Change the URL of the clone's remote if it differs. Return the lines for the state's comment; [] if
+        the URL is as wanted.
+        """
         checkout, wanted = self.checkout, self._url()
         if url == wanted:
             return []
@@ -165,7 +167,8 @@ class Update:
         return [f"Remote '{checkout.remote}' {how} {redacted(wanted)}"]
 
     def _fetch(self) -> list[str]:
-        """Fetch the wanted revision into the clone and return the list of lines for the comment.
+        """Fetch the wanted revision into the clone. Return the lines for the state's comment; [] if no ref
+        changed.
 
         Raises StateFailure if the revision is still missing.
         """
@@ -184,9 +187,10 @@ class Update:
         return [f"{checkout.name} was fetched, resulting in updated refs"] if fetched else []
 
     def _move(self, changes: dict[str, object]) -> list[str]:
-        """Move the clone's HEAD to the wanted revision, and return the list of lines for the comment.
+        """Move the clone's HEAD to the wanted revision. Return the lines for the state's comment; [] if HEAD
+        is already there.
 
-        Not a fast-forward: only with ``force_reset``.
+        Raises StateFailure if this is not a fast-forward, unless ``force_reset`` is True.
         """
         ctx, checkout, remote_ref, who = self.ctx, self.checkout, self.remote_ref, {"user": self.checkout.user}
         base = commit_of(ctx, checkout, "HEAD")
@@ -225,8 +229,8 @@ class Update:
         )
 
     def _sync_tags(self, changes: dict[str, object]) -> list[str]:
-        """Remove local tags that the remote repository does not have, if ``sync_tags`` is set, and return the list of
-        lines for the comment.
+        """Remove local tags that the remote repository does not have, if ``sync_tags`` is set. Return the lines
+        for the state's comment; [] if no tag was removed.
         """
         ctx, checkout = self.ctx, self.checkout
         tags = set(ctx.call("git.list_tags", checkout.target, user=checkout.user))

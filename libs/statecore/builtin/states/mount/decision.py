@@ -73,12 +73,14 @@ class MountAction:
 
     @property
     def has_effect(self) -> bool:
-        """True if the action changes the mount or fails."""
+        """True if the action mounts, remounts or unmounts something, creates the mount point, or fails the state."""
         return self.remount or self.unmount or self.mount or self.make or not self.ok
 
 
 def inspect(ctx: Context, request: WantedMount) -> MountStatus:
-    """Return the mount that is active at the mount point, and the real path and other names of the wanted device."""
+    """Return the MountStatus of the wanted mount point: its real path, whether it exists, the mount that is active
+    there, and the real path and other names of the wanted device.
+    """
     place = mount_table.real_path(ctx.host, request.name)
     active = mount_table.parse(ctx.host.mount_table()).get(place)
     real, label = request.device, ""

@@ -1,4 +1,6 @@
-"""``mount.mounted``, ``mount.unmounted``, ``mount.swap`` and their function for ``watch``."""
+"""``mount.mounted``, ``mount.unmounted``, ``mount.swap``, and ``mod_watch``, which remounts after a watched state
+changed.
+"""
 
 from __future__ import annotations
 
