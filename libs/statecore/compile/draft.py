@@ -53,7 +53,7 @@ class Part(NamedTuple):
 
 
 class Extension(NamedTuple):
-    """Arguments to add to the states of one ID: from an ``extend`` declaration, or from a ``require_in`` and its like."""
+    """Arguments to add to the states of one ID, from an ``extend`` declaration, ``require_in`` or another requisite_in."""
 
     id: str
     #: Map of state module to argument list, with ``__sls__`` and ``__env__`` of the declaring SLS.

@@ -75,9 +75,10 @@ class Graph(NamedTuple):
 
 
 class _Names:
-    """Index of all chunks: from (state module or "id", ID or name), and from SLS, to positions.
+    """Index of all low chunks of a run. It finds the positions of the chunks that an ID, a name or an SLS reference
+    names.
 
-    Built at the first look-up.
+    It is built at the first look-up.
     """
 
     def __init__(self, chunks: Sequence[Low]) -> None:

@@ -112,7 +112,9 @@ def _of_functions(
 
 
 def _plain(item: Mapping[object, object]) -> bool:
-    """Return True if the item is a map with one argument whose value the compiler does not check."""
+    """Return True if one item of a state's argument list is a map with one argument whose value the compiler does not
+    check.
+    """
     if len(item) != 1:
         return False
     (key,) = item
@@ -120,7 +122,9 @@ def _plain(item: Mapping[object, object]) -> bool:
 
 
 def _refers_plainly(item: Mapping[object, object]) -> bool:
-    """Return True if the item is one requisite with a list of references, each one state module and one ID."""
+    """Return True if one item of a state's argument list is a requisite in its simple form: a list of maps, each of one
+    state module to one ID. Such an item needs no detailed check.
+    """
     if len(item) != 1:
         return False
     ((key, references),) = item.items()

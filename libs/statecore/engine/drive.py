@@ -191,7 +191,9 @@ class _Driver:
         machine.begun(instruction)
 
     def _collect(self, children: Children, nodes: Collection[Node], machine: Machine) -> None:
-        """Wait until one of these parallel states ends in its child process, and pass its entry to the machine."""
+        """Wait until one of the parallel states ``nodes`` ends in its child process. Pass its entry of the running
+        dictionary to the machine.
+        """
         instruction, entry = children.finished(nodes)
         if "__run_num__" not in entry:
             entry = redaction.shown_return(instruction.low, entry)
@@ -314,7 +316,8 @@ class _Driver:
         return allowed is True or (isinstance(allowed, list | tuple) and low["state"] in allowed)
 
     def _reload(self, low: Low, outcome: Mapping[str, object]) -> None:
-        """Reload grains, pillar or modules if the chunk asks for it (``reload_grains`` and similar arguments).
+        """Replace the run's context by one with reloaded grains, pillar or modules, if the chunk has ``reload_grains``
+        or a similar argument.
 
         After a state that may have installed modules, try again to load the unavailable ones.
         """

@@ -69,7 +69,7 @@ def check_cmd(low: Low, ctx: Context) -> tuple[bool, str]:
 
 
 def _onlyif(low: Low, ctx: Context) -> _Answer:
-    """Return the verdict of ``onlyif``: skip the state unless every item succeeds."""
+    """Return (skip, comment) for the guard ``onlyif``: the state is skipped unless every item succeeds."""
     answer = _Answer(skip=False, comment="")
     for item in _listed(low["onlyif"]):
         if not isinstance(item, str | dict):
@@ -83,7 +83,7 @@ def _onlyif(low: Low, ctx: Context) -> _Answer:
 
 
 def _unless(low: Low, ctx: Context) -> _Answer:
-    """Return the verdict of ``unless``: skip the state if every item succeeds."""
+    """Return (skip, comment) for the guard ``unless``: the state is skipped if every item succeeds."""
     answer = _Answer(skip=False, comment="")
     for item in _listed(low["unless"]):
         if not isinstance(item, str | dict):
@@ -99,7 +99,7 @@ def _unless(low: Low, ctx: Context) -> _Answer:
 
 
 def _creates(low: Low, ctx: Context) -> _Answer:
-    """Return the verdict of ``creates``: skip the state if all listed files exist."""
+    """Return (skip, comment) for the guard ``creates``: the state is skipped if all listed files exist."""
     paths = _listed(low["creates"])
     if paths and all(_exists(str(path), ctx) for path in paths):
         comment = f"{low['creates']} exists" if isinstance(low["creates"], str) else "All files in creates exist"

@@ -57,8 +57,9 @@ def listening(chunks: Sequence[Low], running: Running) -> Listening:
 def _pairs(
     chunks: Sequence[Low], names: Mapping[tuple[str, str], list[Low]]
 ) -> Iterator[tuple[Low | tuple[str, str], tuple[str, str]]]:
-    """Yield (listener, target) for each reference. A reference is (state module, ID or name); a listener may be a
-    chunk.
+    """Yield (listening state, state that it listens to) for each reference in ``listen`` and ``listen_in``.
+
+    A state is (state module, ID or name). The listening state of a ``listen`` is its low chunk instead.
     """
     for low in chunks:
         for reference in _references(low.get("listen"), names):

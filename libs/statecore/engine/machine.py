@@ -61,7 +61,7 @@ class Adopt(NamedTuple):
 
 
 class Wait(NamedTuple):
-    """Instruction of the state engine: wait until one of these parallel states has ended."""
+    """Instruction of the state engine: wait until one of the parallel states ``nodes`` has ended."""
 
     nodes: frozenset[Node]
 
@@ -271,7 +271,9 @@ class Machine:
         return [source[tags[target]] for target in targets]
 
     def _requisites(self, node: Node) -> dict[str, list[Low]]:
-        """Map of requisite kind to the chunks that it names, each once."""
+        """Map of each kind of requisite of a state ("require", "watch" ...) to the low chunks that the requisites name,
+        each once.
+        """
         named: dict[str, dict[int, None]] = {}
         for kind, targets in self._needs(node):
             named.setdefault(kind, {}).update(dict.fromkeys(targets))

@@ -46,7 +46,7 @@ def left_out(low: Mapping[str, object], result: bool, comment: str, number: int,
 
 
 def milliseconds(delta: timedelta) -> float:
-    """Return a duration in milliseconds with three decimals."""
+    """Return a timedelta as a number of milliseconds with three decimals."""
     return ((delta.days * 86400 + delta.seconds) * 1_000_000 + delta.microseconds) / 1000.0
 
 

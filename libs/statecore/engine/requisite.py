@@ -180,7 +180,9 @@ NOT_RUN: Mapping[Decision, tuple[bool, str]] = {
 
 
 def look(kind: str, entries: Iterable[RunningEntry]) -> set[Seen]:
-    """Return the set of conditions (Seen) of a requisite's targets, given their entries of the running dictionary."""
+    """Return how the targets of a requisite of this ``kind`` ended (met, failed, changed ...), as a set of Seen.
+    ``entries`` are the targets' entries of the running dictionary.
+    """
     row = REQUISITES[kind]
     seen: set[Seen] = set()
     for entry in entries:

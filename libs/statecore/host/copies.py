@@ -21,7 +21,9 @@ _NO_EXTENDED = frozenset({errno.ENOTSUP, errno.ENOSYS, errno.ENODATA})
 
 
 def same_content(one: Path, other: Path) -> bool:
-    """Return whether two files have the same bytes. The files are compared in blocks. Raises OSError."""
+    """Return whether two files have the same bytes. The files are compared in blocks. Raise OSError if one of them
+    cannot be read.
+    """
     with one.open("rb") as first, other.open("rb") as second:
         if os.fstat(first.fileno()).st_size != os.fstat(second.fileno()).st_size:
             return False
@@ -32,13 +34,15 @@ def same_content(one: Path, other: Path) -> bool:
 
 
 def copy_content(source: Path, target: Path) -> None:
-    """Copy the content of a file to ``target``, which is created or overwritten. Raises OSError."""
+    """Copy the content of a file to ``target``, which is created or overwritten. Raise OSError if it cannot be copied."""
     with source.open("rb") as data, target.open("wb") as file:
         shutil.copyfileobj(data, file, _BLOCK)
 
 
 def copy_attributes(source: Path, target: Path) -> None:
-    """Copy the mode and the times of a file or directory. Raises OSError."""
+    """Copy the mode and the times of a file or directory to another one. Raise OSError if one of the two does not
+    exist, or may not be changed.
+    """
     found = source.stat()
     target.chmod(stat.S_IMODE(found.st_mode))
     with located(target, follow=True) as (name, way):
@@ -46,8 +50,8 @@ def copy_attributes(source: Path, target: Path) -> None:
 
 
 def copy(source: Path, target: Path) -> None:
-    """Copy a file with its mode and times. A symbolic link is copied as a link and replaces ``target``. Raises
-    OSError.
+    """Copy a file with its mode and times. A symbolic link is copied as a link and replaces ``target``. Raise OSError
+    if the file cannot be copied.
     """
     if source.is_symlink():
         target.unlink(missing_ok=True)
@@ -58,8 +62,8 @@ def copy(source: Path, target: Path) -> None:
 
 
 def copy_tree(origin: Path, target: Path) -> None:
-    """Copy a directory with its content. Links are copied as links; pipes and device files are created anew. Raises
-    OSError.
+    """Copy a directory with its content. Links are copied as links; pipes and device files are created anew. Raise
+    OSError at the first file that cannot be copied, or if ``target`` exists.
     """
     target.mkdir()
     for entry in origin.iterdir():
@@ -89,8 +93,8 @@ def extended_attributes(path: str | int) -> dict[str, bytes]:
 
 
 def set_extended_attribute(descriptor: int, name: str, value: bytes) -> None:
-    """Set an extended attribute. Ignored when the file system has none, or the security policy refuses it. Raises
-    OSError.
+    """Set an extended attribute of an open file. Nothing happens if the file system has no extended attributes, or if
+    the security policy refuses a security context. Raise OSError for other failures.
     """
     try:
         os.setxattr(descriptor, name, value)

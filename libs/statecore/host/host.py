@@ -159,10 +159,10 @@ class Host:
         )
 
     def mount_table(self) -> str:
-        """Return the mount table as proc(5) mountinfo. For a mounted host: the mounts below its root, with the
-        host's paths.
+        """Return the mount table as proc(5) mountinfo. For a mounted host: the mounts below its root, with the host's
+        paths.
 
-        Raises HostError.
+        Raise HostError if the kernel's table cannot be read.
         """
         table = namespaces.FIRST / "mountinfo" if self._host_pid else Path("/proc/self/mountinfo")
         try:
@@ -286,7 +286,9 @@ class Host:
         return namespaces.of_first(self._root) if self._host_pid else contextlib.nullcontext()
 
     def _identity(self, account: Account | None, group: str | None) -> tuple[int | None, int | None, list[int] | None]:
-        """Return (uid, gid, supplementary groups) for a command; None keeps the current one. Raises HostError."""
+        """Return (uid, gid, supplementary groups) for a command; None keeps the current one. Raise HostError if only
+        root may run the command as this user, or if the group does not exist.
+        """
         if account is None:
             return (None, self.gid(group), None) if group else (None, None, None)
         if os.geteuid() not in (0, account.uid):

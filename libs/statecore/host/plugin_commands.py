@@ -53,5 +53,5 @@ def output_of(command: str | Sequence[str], host: ManagedHost, opts: Mapping[str
 
 
 def _program(command: str) -> str:
-    """Return the program's name without the arguments, which may contain secrets."""
+    """Return the name of a command's program, without the arguments, which may contain secrets."""
     return command.split(maxsplit=1)[0] if command.strip() else command

@@ -178,7 +178,7 @@ class RootedPath(PosixPath):
         raise TypeError(f"{self} is a path of a mounted host: Host.path resolves the host's own")
 
     def glob(self, pattern: str) -> Iterator[RootedPath]:  # type: ignore[override]
-        """Return the entries of the directory whose names match the glob ``pattern``."""
+        """Yield the paths of the directory's entries whose names match the glob ``pattern``."""
         return (path for path in self.iterdir() if fnmatch.fnmatchcase(path.name, pattern))
 
     def rglob(self, pattern: str) -> Iterator[RootedPath]:  # type: ignore[override]
@@ -299,7 +299,9 @@ def access(path: Path, mode: int) -> bool:
 
 
 def file_system(path: Path) -> os.statvfs_result:
-    """Return the size and free space (os.statvfs) of the file system that holds a path. Raises OSError."""
+    """Return the size and free space (os.statvfs) of the file system that holds a path. Raise OSError if the path does
+    not exist.
+    """
     with located(path, follow=True) as (name, way):
         descriptor = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=way)
     try:
@@ -335,7 +337,9 @@ def walk(
 
 
 def remove_tree(path: Path) -> None:
-    """Remove a directory with its content. Links are removed, their targets stay. Raises OSError."""
+    """Remove a directory with its content. Links are removed, their targets stay. Raise OSError if something cannot be
+    removed.
+    """
     with located(path) as (name, way):
         shutil.rmtree(name, dir_fd=way)
 

@@ -117,8 +117,8 @@ def names_of(function: Callable[..., object]) -> frozenset[str]:
 
 
 def _plain(annotation: object) -> frozenset[str]:
-    """Return the type names of an annotation's text, such as {"str", "None"}. Empty unless all of them are plain data
-    types.
+    """Return the names of the types in a parameter's annotation, such as {"str", "None"} for "str | None". The set is
+    empty if the annotation has a type that is not plain data.
     """
     if not isinstance(annotation, str):
         return frozenset()

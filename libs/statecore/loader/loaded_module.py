@@ -80,7 +80,9 @@ class LoadedModule:
         return own(ctx, **arguments) if self.takes_ctx else self.binder(own, ctx)(**arguments)
 
     def parameters(self, function: str) -> Parameters:
-        """Return the Parameters of the module's function called ``function``, without the context parameter."""
+        """Return the Parameters of the module's function called ``function``. The first parameter ``ctx`` of a built-in
+        function is left out.
+        """
         known = self._parameters.get(function)
         if known is None:
             own = self.functions[function]

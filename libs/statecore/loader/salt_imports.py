@@ -161,8 +161,8 @@ class _ZipLoader(_OwnImport, zipimport.zipimporter):
         self.own_import = own_import
 
     def inside(self, name: str) -> list[str] | None:
-        """Return the search path of the submodules of the package in the archive; None if it is a plain module. Raise
-        ZipImportError if the archive does not have it.
+        """Return the search path for the submodules of a package in the archive, as a list of one path; None if
+        ``name`` is a plain module. Raise ZipImportError if the archive has no such module.
         """
         return [f"{self.archive}/{name.rpartition('.')[2]}"] if self.is_package(name) else None
 

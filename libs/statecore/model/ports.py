@@ -163,7 +163,8 @@ class MinionControl(Protocol):
     def ask_master(
         self, cmd: str, fields: Mapping[str, object], *, once: bool = False, master: str | None = None
     ) -> object:
-        """Send a command of a minion to the master and return the reply. Raises CommandError.
+        """Send a command of a minion to the master and return the reply, whose form depends on the command. Raise
+        CommandError if the master does not reply, or if there is no master.
 
         ``once``: the request is not repeated when no reply arrives. ``master``: the address of one master of several.
 
@@ -294,7 +295,9 @@ class Catalog(Protocol):
         ...
 
     def function(self, name: str, kind: str) -> Function:
-        """Return a function of a module, bound to a Context outside of any run. Raises NotAvailable."""
+        """Return a function such as ``pkg.install`` of a module of this ``kind``, bound to a Context outside of any
+        run. Raise NotAvailable if there is no such function.
+        """
         ...
 
 
@@ -342,8 +345,9 @@ class StateSystem(Protocol):
         ...
 
     def show_usage(self, options: Mapping[str, object]) -> dict[str, dict[str, object]] | list[str]:
-        """Map of saltenv to its ``used`` and ``unused`` SLS references by the top file of this minion, and their counts; or the
-        list of error texts.
+        """Map of saltenv to a map with its ``used`` and ``unused`` SLS references (lists), by the top file of this
+        minion, and with their numbers ``count_all``, ``count_used`` and ``count_unused``. Return the list of error
+        texts if the top file has errors.
         """
         ...
 
@@ -412,7 +416,9 @@ class ManagedHost(Protocol):
         ...
 
     def mount_table(self) -> str:
-        """Mount table in the format of proc(5) mountinfo, with the host's own paths. Raises HostError."""
+        """Mount table in the format of proc(5) mountinfo, with the host's own paths. Raise HostError if the kernel's
+        table cannot be read.
+        """
         ...
 
     def which(self, program: str) -> str | None:

@@ -131,7 +131,9 @@ def shown_running(running: Running, chunks: Iterable[Low]) -> Running:
 
 
 def _shown_entry(low: Mapping[str, object] | None, entry: RunningEntry) -> RunningEntry:
-    """Return the entry with its name hidden, for entries of states that were not called."""
+    """Return the running dictionary's entry of a state that was not called, with ``**********`` in place of the state's
+    name.
+    """
     if low is None or entry.get("name") != low["name"]:
         return entry
     return {**entry, "name": MASK}

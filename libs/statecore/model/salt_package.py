@@ -77,7 +77,7 @@ class _Existing:
         self._spec = module.__spec__
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
-        """Return the loaded module."""
+        """Return the module that is already loaded under another name."""
         return self._module
 
     def exec_module(self, module: ModuleType) -> None:

@@ -109,7 +109,9 @@ def pillar_top(
     functions: Mapping[str, Function],
     renderers: Mapping[str, Function] | None = None,
 ) -> dict[str, dict[str, list[object]]]:
-    """Return the merged pillar top files, rendered for a minion: {pillarenv: {target: list}}. Raises SlsError."""
+    """Return the merged pillar top files, rendered for a minion: {pillarenv: {target: list of SLS references and
+    options}}. Raise SlsError if a top file cannot be rendered or has a wrong form.
+    """
     own = {**opts, "id": minion_id, "env_order": files.envs()}
     tree = SlsTree(files, opts=own, grains=grains, pillar={}, functions=functions, renderers=renderers)
     found = tree.sections("replace")

@@ -47,7 +47,7 @@ def decrypted(
 
 
 def _paths(wanted: object, errors: Errors) -> Iterator[tuple[str, str]]:
-    """Yield (path, renderer or "") for each entry of the option ``decrypt_pillar``. A malformed entry goes to
+    """Yield (path, renderer or "") for each entry of the option ``decrypt_pillar``. A malformed entry is added to
     ``errors``.
     """
     entries = [wanted] if isinstance(wanted, Mapping) else wanted

@@ -100,8 +100,8 @@ class External:
         return dict(given) if isinstance(given, Mapping) and given else None
 
     def _allowed(self, on_demand: Mapping[str, object]) -> bool:
-        """Return True if the option ``on_demand_ext_pillar`` lists all external pillars that the minion asks for. Log
-        the others.
+        """Return True if the option ``on_demand_ext_pillar`` lists every external pillar in ``on_demand``, the request
+        of the minion. Otherwise log the unlisted ones and return False.
         """
         known = self._opts.get("on_demand_ext_pillar") or []
         refused = sorted(str(name) for name in on_demand if not isinstance(known, list) or name not in known)

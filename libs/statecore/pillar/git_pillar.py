@@ -25,7 +25,7 @@ Compile = Callable[[Files, str], tuple[dict[str, object], Sequence[str]]]
 
 
 class NoSuchBranch(StatecoreError):
-    """A git_pillar remote without the branch, tag or directory that its entry names."""
+    """Error: a Git repository lacks the branch, tag or directory that its entry in the external pillar ``git`` names."""
 
 
 class _Source(NamedTuple):

@@ -205,7 +205,9 @@ class PillarFiles(LocalFiles):
 
 
 def _with_any(roots: Mapping[str, Sequence[str | Path]], env: str) -> dict[str, list[str | Path]]:
-    """Return the roots, with the directories of ``__env__`` for the pillarenv ``env`` if it has none of its own."""
+    """Return the directories of each pillarenv: ``roots`` without the key ``__env__``. If the pillarenv ``env`` has no
+    directories of its own, it gets those of ``__env__``, with its name inserted.
+    """
     whole = {name: list(paths) for name, paths in roots.items() if name != _ANY_ENV}
     if _ANY_ENV in roots and env not in whole and not _leads_out(env):
         whole[env] = [str(path).replace(_ANY_ENV, env) for path in roots[_ANY_ENV]]

@@ -68,7 +68,9 @@ DEFAULTS: Mapping[str, object] = {
 
 
 class RunContext(NamedTuple):
-    """One state run's own data: its Context, the state tree that it renders, and the minion's options with those of the run."""
+    """Data of one state run: its Context, the state tree that it renders, and its options (those of the minion, with
+    the options of the call merged over them).
+    """
 
     ctx: Context
     tree: render.SlsTree

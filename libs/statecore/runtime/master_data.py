@@ -89,7 +89,9 @@ def pillar_of(
 
 
 def pillar_top_of(ctx: Context, loader: Loader, wanted: MinionDataRequest) -> dict[str, dict[str, list[object]]]:
-    """Return the pillar's merged top files: {saltenv: {target: list of SLS and matchers}}. Raises SlsError."""
+    """Return the pillar's merged top files: {pillarenv: {target: list of SLS references and options}}. Raise SlsError
+    if a top file cannot be rendered or has a wrong form.
+    """
     renderers = Table(loader, "renderers")
     renderers.attach(ctx)
     return pillar_top(
@@ -142,7 +144,9 @@ def _tops_modules(configured: Mapping[str, object], ctx: Context, loader: Loader
 
 
 def _sections(given: object) -> dict[str, list[str]]:
-    """Return the checked result of a tops module; {} for None. Raises PluginError for anything but a map of lists."""
+    """Return the result of a tops module as {saltenv: list of SLS references}; {} for None. Raise PluginError if the
+    result has another form.
+    """
     if not given:
         return {}
     if not isinstance(given, Mapping):

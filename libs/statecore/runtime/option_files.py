@@ -15,7 +15,9 @@ class OptionFileError(StatecoreError):
 
 
 def read_map(path: str) -> dict[str, object]:
-    """Return the map in a YAML or JSON file; {} for an empty file. Raises OptionFileError."""
+    """Return the map in a YAML or JSON file; {} for an empty file. Raise OptionFileError if the file cannot be read, is
+    not valid YAML, or is not a map.
+    """
     try:
         data = yaml.load(Path(path).read_text("utf-8"))
     except OSError as error:

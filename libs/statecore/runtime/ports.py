@@ -21,7 +21,9 @@ else:
 
 
 class ContextSource(Protocol):
-    """The part of ``Contexts`` (pillar, loader, base context of one minion) that the ports of this module need."""
+    """The part of ``Contexts`` (pillar, loader, base context of one minion) that ``LazyPillar``, ``LoaderCatalog`` and
+    ``RefreshingMinionControl`` use.
+    """
 
     @property
     def pillar(self) -> Mapping[str, object]:
@@ -65,7 +67,9 @@ class LazyPillar(Mapping[str, object]):
 
 
 class RefreshingMinionControl:
-    """Services of the minion's main process. A refresh also drops this process's own copy of the data."""
+    """Services of the minion's main process. A refresh of pillar, grains or modules also drops this process's own copy
+    of them.
+    """
 
     def __init__(self, source: ContextSource, minion: MinionControl) -> None:
         self._source = source

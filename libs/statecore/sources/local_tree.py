@@ -127,7 +127,9 @@ class LocalFiles:
         return None if found is None else self.digest(found)
 
     def digest(self, found: Path) -> FileHash:
-        """Digest of the file at the path ``found`` on disk, computed again only after the file changed. Raises OSError."""
+        """Digest of the file at the path ``found`` on disk, computed again only after the file changed. Raise OSError
+        if the file cannot be read.
+        """
         state = _stamp(found.stat())
         known = self._hashes.get(found)
         if known is not None and known[0] == state:

@@ -14,7 +14,7 @@ OPTIONS: Mapping[str, frozenset[str]] = dict.fromkeys(("absent",), mysql.CONNECT
 
 
 def available(ctx: Context) -> str | None:
-    """Return None if the ``mysql`` execution module is available, else the reason."""
+    """Return None if the ``mysql`` execution module is available, else the reason as text."""
     try:
         ctx.functions["mysql.query"]
     except NotAvailable as missing:

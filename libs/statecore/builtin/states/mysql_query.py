@@ -25,7 +25,7 @@ OPTIONS: Mapping[str, frozenset[str]] = dict.fromkeys(("run", "run_file"), mysql
 
 
 def available(ctx: Context) -> str | None:
-    """Return None if the ``mysql`` execution module is available, else the reason."""
+    """Return None if the ``mysql`` execution module is available, else the reason as text."""
     try:
         ctx.functions["mysql.query"]
     except NotAvailable as missing:
@@ -186,7 +186,9 @@ def _is_known(ctx: Context, kept: _SavedResult) -> bool:
 
 
 def _mapped(result: dict[str, Any]) -> dict[str, object]:
-    """Return the result map of SQL statements with ``results`` changed to one list of rows, each a map of column to value."""
+    """Return the result of ``mysql.query`` or ``mysql.file_query`` with its key ``results`` changed to one list of
+    rows. Each row is a map of column to value. A result without that key is returned unchanged.
+    """
     if "results" not in result:
         return result
     tables = [(result["columns"], result["results"])]

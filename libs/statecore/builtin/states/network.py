@@ -182,17 +182,23 @@ class _Piece:
         self.kind, self.how, self.old, self.new = kind, how, list(old), list(new)
 
     def would(self, name: str) -> str:
-        """Return the comment of a ``network`` state about this text in test mode."""
+        """Return the comment of the ``network`` state for this configuration text in test mode, such as "Interface eth0
+        is set to be added.".
+        """
         verb = "are" if self.kind in ("routes", "system") else "is"
         text = f"{_CALLED[self.kind].format(name)} {verb} set to be "
         return text + (f"updated:\n{self._diff()}" if self.old else "added.")
 
     def done(self, name: str) -> str:
-        """Return the comment of a ``network`` state about this text after a run."""
+        """Return the comment of the ``network`` state after this configuration text was written, such as "Interface
+        eth0 updated.".
+        """
         return f"{_CALLED[self.kind].format(name)} {'updated' if self.old else 'added'}."
 
     def change(self, name: str) -> str:
-        """Return the text for the state's changes: a diff of the configuration text, or Salt's sentence for a new file."""
+        """Return the text that the ``network`` state reports as change: a diff of the old and new configuration text,
+        or Salt's sentence if there was no old text.
+        """
         return self._diff() if self.old else _NEW[self.kind].format(name)
 
     def _diff(self) -> str:

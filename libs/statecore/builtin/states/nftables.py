@@ -249,7 +249,9 @@ def _put(ctx: Context, name: str, family: str, kwargs: Mapping[str, object], *, 
 
 
 def _rule(ctx: Context, family: str, kwargs: Mapping[str, object]) -> tuple[str, str, str]:
-    """Return (table, chain, rule) for the arguments of an ``nftables`` state. Raises InvocationError."""
+    """Return (table, chain, rule) for the arguments of an ``nftables`` state; the rule is one text. Raise
+    InvocationError if ``chain`` is missing, or if an argument cannot be part of a rule.
+    """
     chain = kwargs.get("chain")
     if not isinstance(chain, str) or not chain:
         raise InvocationError("Chain needs to be specified")

@@ -17,7 +17,9 @@ _LATER = (
 
 
 def available(ctx: Context) -> str | None:
-    """Return None if a ``pkg`` execution module supports repositories of the host's package manager, else the reason."""
+    """Return None if a ``pkg`` execution module supports repositories of the host's package manager, else the reason as
+    text.
+    """
     try:
         ctx.functions["pkg.repo_changes"]
     except NotAvailable as missing:

@@ -8,7 +8,7 @@ from statecore.system.databases import roles
 
 
 def available(ctx: Context) -> str | None:
-    """Return None if the ``postgres`` execution module is available, else the reason."""
+    """Return None if the ``postgres`` execution module is available, else the reason as text."""
     return roles.module_missing(ctx)
 
 

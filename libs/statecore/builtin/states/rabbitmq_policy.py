@@ -86,8 +86,8 @@ def absent(ctx: Context, name: str, vhost: str = "/", runas: str | None = None) 
 def _updates(
     policy: Mapping[str, str], pattern: str, definition: object, priority: int, apply_to: str | None
 ) -> list[str]:
-    """List of the parts of the existing policy that differ from the arguments, with Salt's names: Pattern, Definition,
-    Applyto, Priority.
+    """List of the names of those properties of an existing RabbitMQ policy that differ from the state's arguments, out
+    of "Pattern", "Definition", "Applyto" and "Priority".
     """
     differing = {
         "Pattern": policy["pattern"] != pattern,

@@ -90,7 +90,9 @@ class _User:
     perms: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def look(self, *, force: bool, tags: object, perms: Sequence[Mapping[str, Sequence[str]]]) -> None:
-        """Read the user from RabbitMQ and note which password, tags and permissions must change. Raise CommandError."""
+        """Read the RabbitMQ user and store in this object which password, tags and permissions must change. Raise
+        CommandError if rabbitmqctl fails.
+        """
         users = self._call("list_users")
         self.exists = self.name in users
         if self.exists and self.password is not None:

@@ -144,7 +144,9 @@ def _remover(ctx: Context, user: str, key: str, config: str) -> Callable[[], Out
 
 
 def _quiet(step: Step) -> Callable[[], Outcome]:
-    """Return the work of a step without its comment on success: as in Salt, only the changes are reported."""
+    """Return a function that runs the step and returns its Outcome; after success the outcome has no comment. As in
+    Salt, only the changes are reported.
+    """
 
     def work() -> Outcome:
         done = step.run()

@@ -53,7 +53,8 @@ def replacement(path: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def writer(path: Path, mode: int = 0o666, *, exact: bool = False, sync: bool = False) -> Iterator[BinaryIO]:
-    """Yield a new binary file that replaces ``path`` when the block ends without an error. Raises OSError.
+    """Yield a new binary file that replaces ``path`` when the block ends without an error. Raise OSError if it cannot
+    be written.
 
     mode
         permission bits of the new file, reduced by the umask of the process
@@ -72,8 +73,8 @@ def writer(path: Path, mode: int = 0o666, *, exact: bool = False, sync: bool = F
 
 
 def write(path: Path, content: bytes | str, mode: int = 0o666, *, exact: bool = False, sync: bool = False) -> None:
-    """Replace a file by one with this content; text is encoded as UTF-8. The options are those of ``writer``. Raises
-    OSError.
+    """Replace a file by one with this content; text is encoded as UTF-8. ``mode``, ``exact`` and ``sync`` are as in
+    ``writer``. Raise OSError if the file cannot be written.
     """
     data = content.encode() if isinstance(content, str) else content
     with writer(path, mode, exact=exact, sync=sync) as file:
@@ -81,7 +82,8 @@ def write(path: Path, content: bytes | str, mode: int = 0o666, *, exact: bool = 
 
 
 def create(path: Path, content: bytes, mode: int) -> bool:
-    """Write a file where none exists. Return False, and keep the existing file, where one exists. Raises OSError.
+    """Write a new file and return True. Return False if the file exists already; it is then left unchanged. Raise
+    OSError if the file cannot be written.
 
     When several processes create one file at the same time, the first one wins. On a file system without hard links,
     the last one wins. ``mode`` is reduced by the umask of the process.

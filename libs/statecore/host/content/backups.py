@@ -32,7 +32,9 @@ class Backup(NamedTuple):
 
 
 def back_up(path: Path, cache: Path) -> str:
-    """Copy a file to the backup directory ``cache``. Return the path of the copy. Raises OSError."""
+    """Copy a file to the backup directory ``cache``, with the current time in its name. Return the path of the copy.
+    Raise OSError if it cannot be copied.
+    """
     now = datetime.datetime.now()
     stamp = now.strftime(f"{_DAYS[now.weekday()]}_{_MONTHS[now.month - 1]}_%d_%H:%M:%S_%f_%Y")
     kept = _directory(path.parent, cache) / f"{path.name}_{stamp}"

@@ -37,10 +37,9 @@ def length_of(algorithm: str) -> int:
 
 
 def parse_digest(text: str) -> tuple[str, str]:
-    """Return (algorithm, digest in lower case) of ``sha256=...``, ``sha256:...`` or a digest alone. Raises
-    InvocationError.
+    """Return (algorithm, digest in lower case) of ``sha256=...``, ``sha256:...`` or a digest alone.
 
-    For a digest alone, its length determines the algorithm.
+    For a digest alone, its length determines the algorithm. Raise InvocationError if no algorithm has this length.
     """
     algorithm, _, hexadecimal = text.replace(":", "=").rpartition("=")
     algorithm = algorithm or _ALGORITHMS.get(len(hexadecimal), "")

@@ -81,10 +81,10 @@ def read(path: Path, name: str) -> bytes | None:
 
 
 def read_or_path(path: Path, name: str) -> bytes | Path | None:
-    """Return the content of a regular file, or the path itself when the file is larger than WHOLE; None when it does
+    """Return the content of a regular file, or its path if the file is larger than 4 MiB (``WHOLE``); None if it does
     not exist.
 
-    Raises HostError when the path is not a regular file.
+    Raise HostError if the path is not a regular file.
     """
     try:
         found = path.stat()
@@ -94,12 +94,16 @@ def read_or_path(path: Path, name: str) -> bytes | Path | None:
 
 
 def source(path: Path) -> bytes | Path:
-    """Return the content of a file as bytes, or its path if it is larger than WHOLE bytes. Raises OSError."""
+    """Return the content of a file as bytes, or its path if the file is larger than 4 MiB (``WHOLE``). Raise OSError if
+    the file cannot be read.
+    """
     return path if path.stat().st_size > WHOLE else path.read_bytes()
 
 
 def same(old: bytes | Path | None, new: bytes | Path) -> bool:
-    """Return True if two contents (bytes, or the path of a large file) are equal. Raises OSError."""
+    """Return True if two contents (bytes, or the path of a large file) are equal. Raise OSError if a file cannot be
+    read.
+    """
     if isinstance(old, Path) and isinstance(new, Path):
         return copies.same_content(old, new)
     # A Path is a file larger than WHOLE, bytes are never larger: they differ.
@@ -107,7 +111,9 @@ def same(old: bytes | Path | None, new: bytes | Path) -> bool:
 
 
 def size(content: bytes | Path) -> int:
-    """Return the number of bytes of a content, which is bytes or the path of a large file. Raises OSError."""
+    """Return the number of bytes of a content, which is bytes or the path of a large file. Raise OSError if there is no
+    such file.
+    """
     return content.stat().st_size if isinstance(content, Path) else len(content)
 
 
@@ -171,7 +177,8 @@ def set_attributes(host: ManagedHost, path: Path, wanted: Attributes) -> None:
 
 
 def replace(host: ManagedHost, path: Path, data: bytes | Path, wanted: Attributes) -> None:
-    """Replace a file atomically by one with the given bytes, or with the content of another file. Raises HostError.
+    """Replace a file atomically by one with the given bytes, or with the content of another file. Raise HostError if
+    the file cannot be written; the old file then stays.
 
     Owner, mode, ACL, security context and other extended attributes of the old file stay, unless ``wanted`` has other
     values.
@@ -271,8 +278,8 @@ def _attribute(host: ManagedHost, descriptor: int, path: Path, old: _Old | None,
 
 
 def copy_into_place(host: ManagedHost, origin: Path, place: Path, wanted: Attributes) -> None:
-    """Replace ``place`` by a copy of a file or of a whole directory, completely or not at all. Raises OSError and
-    HostError.
+    """Replace ``place`` by a copy of a file or of a whole directory, completely or not at all. Raise OSError or
+    HostError if that fails; the old ``place`` then stays.
 
     Files in a copied directory get the wanted owner and keep their modes.
     """
@@ -324,7 +331,7 @@ def move_into_place(origin: Path, place: Path) -> None:
 
 
 def copy_beside(host: ManagedHost, path: Path, suffix: str) -> None:
-    """Copy a file, with its owner and mode, to its name plus ``suffix``. Raises HostError."""
+    """Copy a file, with its owner and mode, to its name plus ``suffix``. Raise HostError if the copy cannot be written."""
     found = path.stat()
     kept = Attributes(found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode))
     replace(host, path.with_name(path.name + suffix), path, kept)
@@ -350,7 +357,7 @@ def make_directories(host: ManagedHost, path: Path, wanted: Attributes, stop: Pa
 
 
 def remove(path: Path) -> None:
-    """Remove a file, a link, or a directory with its content. Raises HostError."""
+    """Remove a file, a link, or a directory with its content. Raise HostError if it cannot be removed."""
     try:
         if path.is_dir() and not path.is_symlink():
             remove_tree(path)
@@ -382,7 +389,9 @@ def _is_directory(path: Path) -> bool:
 
 
 def _numbers(host: ManagedHost, wanted: Attributes) -> tuple[int, int]:
-    """Return (uid, gid) of the wanted owner; -1 keeps the current one. Raises HostError."""
+    """Return (uid, gid) of the wanted owner; -1 keeps the current one. Raise HostError if the host does not know the
+    user or group.
+    """
     return (
         -1 if wanted.user is None else host.uid(wanted.user),
         -1 if wanted.group is None else host.gid(wanted.group),

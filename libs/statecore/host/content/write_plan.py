@@ -173,8 +173,8 @@ class Write:
         return Outcome(f"File {self.name} updated", changes)
 
     def _check(self) -> None:
-        """Run ``check_cmd`` on a temporary file with the new content, before the real file changes. Raises
-        StateFailure.
+        """Run ``check_cmd`` on a temporary file with the new content, before the real file changes. Raise StateFailure
+        with the command's output if its exit code is not 0.
         """
         trial = f"{(self.tmp_dir or '/tmp').rstrip('/')}/.saltern-check-{os.urandom(6).hex()}{self.tmp_ext}"
         trial_path = self.ctx.host.path(trial)

@@ -17,7 +17,7 @@ def minion_config(path: object = None, *_: object, **__: object) -> dict[str, ob
 
 
 def get_id(opts: object = None, *_: object, **__: object) -> tuple[str, bool]:
-    """Return (minion id, False). The second value says whether the id is an IP address; an id from the configuration is
-    not.
+    """Return (minion id, False). The second value is always False: it says that the id was not derived from an IP
+    address.
     """
     return str(context_of("salt.config.get_id").opts["id"]), False

@@ -203,7 +203,7 @@ class InvalidConfigError(CommandExecutionError):
 
 
 class InvalidEntityError(CommandExecutionError):
-    """Salt's exception: an entity is invalid."""
+    """Salt's exception: an object, such as an argument's value, failed a check."""
 
 
 class LoggingRuntimeError(RuntimeError):

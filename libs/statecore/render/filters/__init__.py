@@ -175,7 +175,7 @@ def if_else(context: Context, *pairs: object, **options: object) -> object:
 
 
 def fail(msg: object) -> None:
-    """Jinja function ``raise``: stop the rendering with an error message. Raise TemplateError."""
+    """Jinja function ``raise``: stop the rendering by raising TemplateError with the message ``msg``."""
     raise jinja2.TemplateError(str(msg))
 
 

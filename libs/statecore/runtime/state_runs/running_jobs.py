@@ -91,7 +91,7 @@ class ProcDirectory:
 
 
 def still_runs(pid: object, born: object) -> bool:
-    """Return True if the process still runs that had this pid and this ``birth``.
+    """Return True if a process with the id ``pid`` runs and has the start time ``born``, as returned by ``birth``.
 
     A restarted container gives the same pids to other processes.
     """

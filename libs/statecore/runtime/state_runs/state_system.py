@@ -163,8 +163,9 @@ class StateRuns(StateSystem):
         return compiled if isinstance(compiled, list) else list(compiled.chunks)
 
     def show_usage(self, options: Mapping[str, object]) -> dict[str, dict[str, object]] | list[str]:
-        """Map of saltenv to its ``used`` and ``unused`` SLS references by the top file of this minion, and their counts; or the
-        list of error texts.
+        """Map of saltenv to a map with its ``used`` and ``unused`` SLS references (lists), by the top file of this
+        minion, and with their numbers ``count_all``, ``count_used`` and ``count_unused``. Return the list of error
+        texts if the top file has errors.
         """
         run = self._contexts.run_context(options)
         try:
@@ -204,7 +205,9 @@ class StateRuns(StateSystem):
         return [str(fault) for fault in compiled.faults] if compiled.faults else compiled
 
     def _matches(self, run: RunContext) -> dict[str, list[str]]:
-        """Map of saltenv to the SLS references that the top file and master_tops assign. Raises SlsError."""
+        """Map of saltenv to the SLS references that the top file and master_tops assign. Raise SlsError if a top file
+        has errors.
+        """
         matches = {env: list(refs) for env, refs in run.tree.top().items()}
         for env, refs in run.ctx.minion.master_tops().items():
             own = matches.get(env, [])
@@ -378,7 +381,8 @@ def _gate(run: RunContext, jid: str) -> pauses.Gate | None:
 
 
 def _usage(files: Files, matches: Mapping[str, Sequence[str]]) -> dict[str, dict[str, object]]:
-    """Map of saltenv to its ``used`` and ``unused`` SLS references, and their counts.
+    """Map of saltenv to a map with its ``used`` and ``unused`` SLS references (lists), and with their numbers
+    ``count_all``, ``count_used`` and ``count_unused``. ``matches`` maps saltenv to the used SLS references.
 
     A file that no top file names is unused, even if another file includes it.
     """

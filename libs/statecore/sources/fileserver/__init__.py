@@ -50,7 +50,7 @@ BACKENDS: Mapping[str, Callable[[Mapping[str, object]], Backend]] = {
 
 def backend_name(backend: str, opts: Mapping[str, object]) -> str:
     """Return the name of the fileserver backend that a name or alias (such as ``git``) means: a built-in backend, or a
-    user's one. Raises UnknownBackend.
+    user's one. Raise UnknownBackend if there is no such backend.
     """
     found = ALIASES.get(backend, backend)
     if found not in BACKENDS and not may_be_backend(found, opts):

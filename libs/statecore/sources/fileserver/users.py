@@ -195,14 +195,14 @@ class UserFiles:
         return [f"The {self.name} fileserver cache was successfully cleared"], []
 
     def lock(self, remote: str | None) -> tuple[list[str], list[str]]:
-        """Call ``lock`` of the user's fileserver backend. Return (names of locked remotes, errors). Raises
-        BackendError.
+        """Call ``lock`` of the user's fileserver backend. Return (names of locked remotes, error texts); both lists are
+        empty if the backend has no such function. Raise BackendError if the function fails.
         """
         return self._good_and_bad("lock", remote=remote)
 
     def clear_lock(self, remote: str | None) -> tuple[list[str], list[str]]:
-        """Call ``clear_lock`` of the user's fileserver backend. Return (names of unlocked remotes, errors). Raises
-        BackendError.
+        """Call ``clear_lock`` of the user's fileserver backend. Return (names of unlocked remotes, error texts); both
+        lists are empty if the backend has no such function. Raise BackendError if the function fails.
         """
         return self._good_and_bad("clear_lock", remote=remote, lock_type="update")
 

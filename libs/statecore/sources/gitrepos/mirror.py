@@ -72,7 +72,7 @@ class Mirror:
 
     def refs(self) -> Mapping[str, str]:
         """Map of each ref of the Git mirror (branch or tag) to its commit id, as of the last fetch. The map is the same
-        object until the next change. Raises NotFetched.
+        object until the next change. Raise NotFetched if the mirror has not been fetched yet, or cannot be read.
         """
         path = self.place / _REFS
         try:
@@ -115,7 +115,7 @@ class Mirror:
 
     def exported(self, entry: GitTreeEntry, name: str) -> Path:
         """Return the path of a local file with the content of a Git blob, written at the first call. ``name`` is the
-        file's name. Raises GitFault, OSError.
+        file's name. Raise GitFault if git cannot read the blob, OSError if the file cannot be written.
         """
         place = self._blobs / entry.blob[:2] / entry.blob[2:] / name
         try:

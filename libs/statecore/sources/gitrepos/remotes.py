@@ -197,17 +197,23 @@ _COMMON: Mapping[str, tuple[str, ...]] = {
 
 
 def gitfs_remotes(opts: Mapping[str, object]) -> list[GitRemote]:
-    """Return the Git remotes of the option ``gitfs_remotes``, in their order. Raises GitConfigError."""
+    """Return the Git remotes of the option ``gitfs_remotes``, in their order. Raise GitConfigError for an invalid URL
+    or parameter.
+    """
     return _remotes(GITFS, opts.get("gitfs_remotes") or [], opts)
 
 
 def pillar_remotes(entries: Sequence[object], opts: Mapping[str, object]) -> list[GitRemote]:
-    """Return the Git remotes of one ``git`` entry of the option ``ext_pillar``. Raises GitConfigError."""
+    """Return the Git remotes of one ``git`` entry of the option ``ext_pillar``. Raise GitConfigError for an invalid URL
+    or parameter.
+    """
     return _remotes(PILLAR, entries, opts)
 
 
 def all_pillar_remotes(opts: Mapping[str, Any]) -> list[GitRemote]:
-    """Return the Git remotes of all ``git`` entries of the option ``ext_pillar``. Raises GitConfigError."""
+    """Return the Git remotes of all ``git`` entries of the option ``ext_pillar``. Raise GitConfigError for an invalid
+    URL or parameter.
+    """
     found = [entry["git"] for entry in opts.get("ext_pillar") or [] if isinstance(entry, Mapping) and "git" in entry]
     return [remote for entries in found for remote in pillar_remotes(entries, opts)]
 

@@ -63,9 +63,10 @@ class CertificateOrder:
 
 def certificate(read: Read, given: Mapping[str, object], *, remote: bool = False) -> CertificateOrder:
     """Check the arguments for an X.509 certificate, load the keys and certificates that they name, and return the
-    order. Raises CommandError, InvocationError.
+    CertificateOrder.
 
-    With ``remote`` another minion signs, so no signing key is loaded.
+    With ``remote`` another minion signs, so no signing key is loaded. Raise InvocationError for a missing, unknown or
+    malformed argument; CommandError for a key or certificate that cannot be used.
     """
     _known(given, _CERTIFICATE)
     digest = issuing.need_digest(given.get("digest") or "sha256")
@@ -104,8 +105,9 @@ def certificate(read: Read, given: Mapping[str, object], *, remote: bool = False
 def request(
     read: Read, private_key: object, passphrase: str | None, given: Mapping[str, object]
 ) -> tuple[desired.WantedRequest, PrivateKey]:
-    """Check the arguments for a certificate signing request. Return (desired signing request, private key that signs
-    it). Raises CommandError, InvocationError.
+    """Return (desired certificate signing request, private key that signs it) for the arguments of a call.
+
+    Raise InvocationError for an unknown or malformed argument, CommandError for a key that cannot be used.
     """
     _known(given, _REQUEST)
     key = _key(read, private_key, passphrase)
@@ -122,8 +124,10 @@ def revocation_list(
     days_valid: object,
     given: Mapping[str, object],
 ) -> tuple[desired.WantedList, PrivateKey]:
-    """Check the arguments for a certificate revocation list. Return (desired revocation list, private key that signs
-    it). Raises CommandError, InvocationError.
+    """Return (desired certificate revocation list, private key that signs it) for the arguments of a call.
+
+    Raise InvocationError for a missing, unknown or malformed argument; CommandError for a key or certificate that
+    cannot be used.
     """
     if not signing_cert:
         raise InvocationError("signing_cert is needed: a revocation list names its issuer")

@@ -120,7 +120,7 @@ def parts(name: x509.Name) -> dict[str, str | bytes]:
 
 
 def _usable(key: Encodable) -> PublicKey:
-    """Return the public key of a certificate or request if its type is supported. Raises NotReadable."""
+    """Return the public key of a certificate or request. Raise NotReadable if its algorithm is not supported."""
     return public_key(public_pem(key).encode())
 
 

@@ -25,8 +25,8 @@ from statecore.system.certificates.loading import PrivateKey, PublicKey
 
 @dataclass(frozen=True, slots=True)
 class Validity:
-    """Start and end of a certificate's validity as text (``names.TIME_FORMAT``). No start means now; no end means
-    ``days`` days from now.
+    """Start and end of a certificate's validity, as text such as ``2026-01-31 00:00:00``. No start means now; no end
+    means ``days`` days from now.
     """
 
     not_before: object
@@ -59,8 +59,8 @@ class WantedCertificate:
     extensions: tuple[Built, ...]
 
     def signed(self, key: PrivateKey, digest: str) -> x509.Certificate:
-        """Return the X.509 certificate with the desired content, signed with the issuer's private ``key``. Raises
-        CommandError, InvocationError.
+        """Return the X.509 certificate with the desired content, signed with the issuer's private ``key``. Raise
+        InvocationError for an invalid validity, CommandError if the key cannot sign with this digest.
         """
         first, last = self.validity.dates()
         builder = x509.CertificateBuilder(
@@ -105,8 +105,8 @@ class WantedRequest:
     extensions: tuple[Built, ...]
 
     def signed(self, key: PrivateKey, digest: str) -> x509.CertificateSigningRequest:
-        """Return the certificate signing request with the desired content, signed with the private ``key``. Raises
-        CommandError.
+        """Return the certificate signing request with the desired content, signed with the private ``key``. Raise
+        CommandError if the key cannot sign with this digest.
         """
         builder = x509.CertificateSigningRequestBuilder(self.subject)
         for extension, critical in self.extensions:
@@ -138,8 +138,8 @@ class WantedList:
     extensions: tuple[Built, ...]
 
     def signed(self, key: PrivateKey, digest: str) -> x509.CertificateRevocationList:
-        """Return the certificate revocation list with the desired content, signed with the private ``key``. Raises
-        CommandError.
+        """Return the certificate revocation list with the desired content, signed with the private ``key``. Raise
+        CommandError if the key cannot sign with this digest.
         """
         now = datetime.now(UTC)
         builder = x509.CertificateRevocationListBuilder(self.issuer, now, now + timedelta(days=self.days))
@@ -214,8 +214,11 @@ def certificate(
 
 
 def request(given: Mapping[str, object], holder: PublicKey) -> WantedRequest:
-    """Return the desired signing request for the public key ``holder``. ``given`` has the subject and extensions.
-    Raises CommandError, InvocationError.
+    """Return the desired signing request for the public key ``holder``. ``given`` maps the call's arguments for subject
+    and extensions to their values.
+
+    Raise InvocationError for an extension that only the issuer sets; InvocationError or CommandError for an invalid
+    value.
     """
     if refused := [name for name in extensions.ISSUERS if given.get(name) is not None]:
         raise InvocationError(
@@ -232,7 +235,9 @@ def revocation_list(
     issuer: x509.Certificate, days: int, rows: Sequence[Revocation], given: Mapping[str, object]
 ) -> WantedList:
     """Return the desired revocation list of the authority ``issuer``, valid for ``days`` days, with the revoked
-    certificates ``rows``. Raises CommandError, InvocationError.
+    certificates ``rows``. ``given`` maps the names of extensions to their values.
+
+    Raise InvocationError for an unknown extension; InvocationError or CommandError for an invalid value.
     """
     if unknown := sorted(set(given) - extensions.LIST):
         raise InvocationError(f"{', '.join(unknown)}: a revocation list has no such extension")
@@ -243,15 +248,18 @@ def revocation_list(
 
 @dataclass(frozen=True, slots=True)
 class Revocation:
-    """One revoked certificate of a revocation list: its serial number, date and extensions, as the call names them."""
+    """One certificate to revoke: its serial number, the date, and the extensions of its row in the revocation list, in
+    the form of ``x509.create_crl``'s arguments.
+    """
 
     serial_number: int
     date: datetime
     extensions: Mapping[str, object]
 
     def built(self, parties: Parties) -> tuple[int, datetime, tuple[Built, ...]]:
-        """Return (serial number, date, built extensions) of the revoked certificate. Raises CommandError,
-        InvocationError.
+        """Return (serial number, date, tuple of (X.509 extension, critical)) of the certificate to revoke.
+
+        Raise InvocationError for an unknown extension; InvocationError or CommandError for an invalid value.
         """
         if unknown := sorted(set(self.extensions) - extensions.ENTRY):
             raise InvocationError(f"{', '.join(unknown)}: a row of a revocation list has no such extension")

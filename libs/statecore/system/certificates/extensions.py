@@ -394,7 +394,7 @@ LONG_NAMES: Mapping[str, str] = {
 
 
 def words(value: object) -> tuple[list[str], bool]:
-    """Return (list of words in an extension's value, True if "critical" is one of them).
+    """Return (list of words in the value of an X.509 extension, True if "critical" is one of them).
 
     The words come from ``critical, a, b``, from a list, or from the keys of a map whose values are true.
     """
@@ -408,7 +408,9 @@ def words(value: object) -> tuple[list[str], bool]:
 
 
 def settings(value: object) -> tuple[dict[str, object], bool]:
-    """Return (map of name to value, True if critical) of an extension's value: a text ``critical, a:1, b``, or a map."""
+    """Return (map of name to value, True if critical) from the value of an X.509 extension: a text ``critical, a:1,
+    b``, or a map.
+    """
     if isinstance(value, Mapping):
         return {str(name): each for name, each in value.items() if name != "critical"}, bool(value.get("critical"))
     found, critical = words(value)
@@ -417,8 +419,8 @@ def settings(value: object) -> tuple[dict[str, object], bool]:
 
 
 def pairs(value: object) -> tuple[list[tuple[str, object]], bool]:
-    """Return (list of (type, value), True if critical) of an extension's value: a text ``critical, type:value, ...``, a
-    list of such texts, or maps.
+    """Return (list of (type, value), True if critical) from the value of an X.509 extension: a text ``critical,
+    type:value, ...``, a list of such texts, or maps. Raise InvocationError for a text without a colon.
     """
     if isinstance(value, Mapping):
         return [(str(kind), each) for kind, each in value.items() if kind != "critical"], bool(value.get("critical"))
@@ -437,7 +439,9 @@ def pairs(value: object) -> tuple[list[tuple[str, object]], bool]:
 
 
 def listed(value: object) -> list[object]:
-    """Return an extension's value as a list: a list unchanged, [] for None, and any other value as its only item."""
+    """Return the value of an X.509 extension as a list: a list unchanged, [] for None, and any other value as its only
+    item.
+    """
     return list(value) if isinstance(value, list | tuple) else [] if value is None else [value]
 
 

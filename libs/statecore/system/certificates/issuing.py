@@ -243,7 +243,9 @@ def need_certificate_encoding(encoding: object, chain: bool) -> None:
 
 
 def encoded(found: x509.CertificateSigningRequest | x509.CertificateRevocationList, encoding: str) -> bytes:
-    """Return a signing request or revocation list as bytes in the encoding pem or der. Raises CommandError."""
+    """Return a signing request or revocation list as bytes in the encoding pem or der. Raise CommandError for any other
+    encoding.
+    """
     need_encoding(encoding, OTHERS)
     return found.public_bytes(serialization.Encoding.PEM if encoding == "pem" else serialization.Encoding.DER)
 

@@ -91,8 +91,8 @@ class Loaded(Generic[Thing]):
 
 
 def decoded(text: str) -> bytes:
-    """Return the bytes of a key or certificate given as text: PEM, ``b64:`` and base64, hexadecimal, or base64. Raises
-    InvocationError.
+    """Return the bytes of a key or certificate given as text: PEM, ``b64:`` and base64, hexadecimal, or base64. Raise
+    InvocationError if the text has none of these forms.
     """
     if "-----BEGIN" in text:
         return text.encode()
@@ -137,7 +137,9 @@ def key(data: bytes, passphrase: str | None = None) -> LoadedKey:
 
 
 def public_key(data: bytes) -> PublicKey:
-    """Parse a public key (PEM or DER) and return it. Raises NotReadable."""
+    """Parse a public key (PEM or DER) and return it. Raise NotReadable if the data is neither, or if the key's
+    algorithm is not supported.
+    """
     pem = _BEGIN in data
     try:
         load = serialization.load_pem_public_key if pem else serialization.load_der_public_key
@@ -147,7 +149,9 @@ def public_key(data: bytes) -> PublicKey:
 
 
 def certificate(data: bytes, passphrase: str | None = None) -> LoadedCertificate:
-    """Parse a certificate and its chain, and return them with their encoding. Raises NotReadable, WrongPassword."""
+    """Parse a certificate and its chain, and return them with their encoding. Raise NotReadable if the data has no
+    known form, WrongPassword if PKCS#12 data has another password.
+    """
     if _BEGIN in data:
         return _pem_certificate(data)
     try:
@@ -170,7 +174,9 @@ def certificate(data: bytes, passphrase: str | None = None) -> LoadedCertificate
 
 
 def revocation_list(data: bytes) -> Loaded[x509.CertificateRevocationList]:
-    """Parse a certificate revocation list (PEM or DER) and return it with its encoding. Raises NotReadable."""
+    """Parse a certificate revocation list (PEM or DER) and return it with its encoding. Raise NotReadable if the data
+    is neither.
+    """
     return _either(data, "certificate revocation list", x509.load_pem_x509_crl, x509.load_der_x509_crl)
 
 

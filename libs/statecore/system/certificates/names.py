@@ -84,7 +84,9 @@ def relative(value: object) -> x509.RelativeDistinguishedName:
 
 
 def identifier(value: object) -> x509.ObjectIdentifier:
-    """Return an X.509 object identifier from its dotted form, such as ``2.5.29.15``. Raises CommandError."""
+    """Return an X.509 object identifier from its dotted form, such as ``2.5.29.15``. Raise CommandError if the text has
+    another form.
+    """
     try:
         return x509.ObjectIdentifier(str(value))
     except ValueError as error:
@@ -130,8 +132,8 @@ def general(pairs: Iterable[object]) -> list[x509.GeneralName]:
 
 
 def general_of(text: object) -> x509.GeneralName:
-    """Return the X.509 general name for a text ``type:value``, such as ``DNS:example.org``. Raises CommandError,
-    InvocationError.
+    """Return the X.509 general name for a text ``type:value``, such as ``DNS:example.org``. Raise InvocationError for a
+    text without a colon; InvocationError or CommandError for an invalid type or value.
     """
     return general([pair(text)])[0]
 

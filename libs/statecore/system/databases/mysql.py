@@ -44,7 +44,8 @@ _TOKEN = re.compile(r"`(?:[^`]|``)*`|'(?:[^'\\]|\\.|'')*'|[(),.@*]|[^\s`'(),.@*]
 class Grant:
     """The privileges of MySQL that are granted on one object.
 
-    ``privileges`` holds (privilege, column or ""), with names as ``_ALIASES`` maps them.
+    ``privileges`` holds (privilege, column or ""). Where servers have an old and a new name of a privilege, it is the
+    new one.
     """
 
     privileges: frozenset[tuple[str, str]]
@@ -163,7 +164,8 @@ def parsed(line: str) -> Grant | None:
 
 
 def grants_cover(lines: Iterable[str], wanted: Grant, every: Iterable[str] = ()) -> bool:
-    """Return True if an account with these lines of SHOW GRANTS has the wanted grant on that object.
+    """Return True if an account's existing grants include the grant ``wanted``. ``lines`` is the account's output of
+    SHOW GRANTS.
 
     ``every`` names all privileges, for servers that list them instead of ALL PRIVILEGES.
     """

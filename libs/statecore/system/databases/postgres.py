@@ -60,7 +60,7 @@ def identifier(name: object) -> str:
 
 def need_method(encrypted: object) -> str:
     """Return PostgreSQL's method to hash passwords from the argument ``encrypted``: md5 (for True and None) or
-    scram-sha-256. Raises InvocationError.
+    scram-sha-256. Raise InvocationError for any other value.
     """
     if encrypted is False:
         raise InvocationError("not supported: encrypted: False; no server keeps plain passwords since PostgreSQL 10")

@@ -47,9 +47,7 @@ def connection(
 
 
 def module_missing(ctx: Context) -> str | None:
-    """Return the reason (text) why the ``postgres`` execution module is not available on this minion; None if it is
-    available.
-    """
+    """Return None if the ``postgres`` execution module is available on this minion, else the reason as text."""
     try:
         ctx.functions["postgres.psql_query"]
     except NotAvailable as missing:

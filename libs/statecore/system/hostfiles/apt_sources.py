@@ -241,7 +241,9 @@ def str_of(block: Stanza | str) -> str:
 
 
 def _stanzas(text: str) -> list[Stanza | str]:
-    """List of the stanzas of an APT ``.sources`` file, and of the empty lines and comments between them."""
+    """List of the parts of an APT ``.sources`` file in order: a Stanza for each stanza, a text for each empty line and
+    each comment between stanzas.
+    """
     found: list[Stanza | str] = []
     block: list[str] = []
 

@@ -110,7 +110,7 @@ def extract(
     wanted: Callable[[str], bool] = lambda name: True,
 ) -> list[str]:
     """Extract an archive into the directory ``target``. Return the names of the extracted members in the archive's
-    order. Raises CommandError.
+    order. Raise CommandError if the archive is malformed, or if a member cannot be extracted.
 
     ``wanted`` selects names, for zip archives only.
     """

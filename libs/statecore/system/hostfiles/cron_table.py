@@ -74,7 +74,9 @@ def parse(text: str) -> dict[str, list[Any]]:
 
 
 def render(table: Mapping[str, list[Any]]) -> str:
-    """Return the text of a cron table from its map."""
+    """Return the text of a cron table from a map with the keys ``pre``, ``crons``, ``special`` and ``env``, as
+    ``parse`` returns it.
+    """
     lines = [*table["pre"]]
     if not lines or lines[-1] != TAG:
         lines.append(TAG)

@@ -201,8 +201,8 @@ def _addresses(iface: str, given: Mapping[str, object]) -> dict[str, object]:
 
 
 def bond_options(iface: str, given: Mapping[str, object], release: int) -> dict[str, object]:
-    """Map of a bond's options to their values, in the order of BONDING_OPTS in Red Hat's ifcfg files. Raises
-    InvocationError.
+    """Map of a bond's options to their values, in the order of BONDING_OPTS in Red Hat's ifcfg files. Raise
+    InvocationError for a missing or invalid argument.
     """
     mode = options.bond_mode(iface, given)
     bond: dict[str, object] = {"mode": mode, **_miimon(iface, given)}
@@ -284,7 +284,7 @@ _GLOBAL = (
 
 def system(settings: Mapping[str, object], current: Mapping[str, str]) -> str:
     """Return the text of /etc/sysconfig/network for the arguments of ``network.system``. ``current`` maps its current
-    keys to values. Raises InvocationError.
+    keys to values. Raise InvocationError for an invalid value, or if there is no host name.
     """
     given = {key.lower(): value for key, value in settings.items()}
     before = {key.lower(): value for key, value in current.items()}

@@ -221,7 +221,9 @@ def _parent(iface: str) -> str:
 
 
 def bond_options(iface: str, given: Mapping[str, object], *, carrier: bool = True) -> dict[str, str]:
-    """Map of a bond's options to their values, in the order of its modprobe line on Debian. Raises InvocationError."""
+    """Map of a bond's options to their values, in the order of its modprobe line on Debian. Raise InvocationError for a
+    missing or invalid argument.
+    """
     mode = options.bond_mode(iface, given)
     bond: dict[str, object] = {"mode": mode}
     if mode in "02":
@@ -248,7 +250,7 @@ def bond_options(iface: str, given: Mapping[str, object], *, carrier: bool = Tru
 
 
 def bridge_options(iface: str, given: Mapping[str, object]) -> dict[str, str]:
-    """Map of a network bridge's ifupdown options to their values. Raises InvocationError."""
+    """Map of a network bridge's ifupdown options to their values. Raise InvocationError for an invalid argument."""
     bridge: dict[str, object] = {"ports": " ".join(options.words(given["ports"]))}
     for key in ("ageing", "fd", "gcint", "hello", "maxage"):
         if key in given:

@@ -52,8 +52,8 @@ class WantedPipPackages:
 
 
 def package(each: object) -> PipPackage:
-    """Return the requirement that one item of ``pkgs`` describes: text, or a map of name to conditions. Raises
-    ValueError.
+    """Return the PipPackage for one item of ``pkgs``: a text such as ``django>=4``, or a map of one name to its
+    conditions. Raise ValueError if the item is neither.
     """
     text = str(each)
     if isinstance(each, Mapping):

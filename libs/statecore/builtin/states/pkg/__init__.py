@@ -17,7 +17,7 @@ PARTS = (packages, groups, downloads)
 
 
 def available(ctx: Context) -> str | None:
-    """Return None if a ``pkg`` execution module supports the host's package manager, else the reason."""
+    """Return None if a ``pkg`` execution module supports the host's package manager, else the reason as text."""
     try:
         ctx.functions["pkg.install"]
     except NotAvailable as missing:

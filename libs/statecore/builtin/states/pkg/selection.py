@@ -44,7 +44,9 @@ class PackageVerification:
         return cls(known["ignore_types"], known["verify_options"])
 
     def altered(self, ctx: Context, package: str) -> dict[str, Mapping[str, object]]:
-        """Map of each altered file of an installed package to its differences. Raises CommandError."""
+        """Map of the path of each file of ``package`` that changed since the installation to its differing attributes.
+        Raise CommandError if the package cannot be verified.
+        """
         found: dict[str, Mapping[str, object]] = ctx.call(
             "pkg.verify", package, ignore_types=list(self.ignore_types), verify_options=list(self.options)
         )

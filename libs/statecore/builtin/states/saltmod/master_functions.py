@@ -157,9 +157,10 @@ def _is_state_run(value: object) -> bool:
 
 
 def _changes(found: object) -> object:
-    """Return the changes in the nested return ``found`` of a runner function: each map with ``changes`` is replaced by them.
+    """Return the changes inside the return ``found`` of a runner function. Each nested map with the key ``changes`` is
+    replaced by the value of that key, everything else is left out.
 
-    {} if there are no changes.
+    {} if ``found`` contains no changes.
     """
     if not isinstance(found, Mapping):
         return {}

@@ -23,7 +23,7 @@ from statecore.model.types import Outcome, Plan, Step
 
 
 def available(ctx: Context) -> str | None:
-    """Return None if a ``service`` execution module supports the host, else the reason."""
+    """Return None if a ``service`` execution module supports the host, else the reason as text."""
     try:
         ctx.functions["service.start"]
     except NotAvailable as missing:

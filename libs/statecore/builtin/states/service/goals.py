@@ -83,8 +83,8 @@ _WORDS: Mapping[str, _Words] = {
 
 
 def plan(goal: Goal, *, has_enabled: bool) -> Plan:
-    """Return the plan that starts or stops the service. ``has_enabled``: the argument ``enabled`` was given, which
-    fails.
+    """Return the plan that starts or stops the service. With ``has_enabled`` (the user gave the argument ``enabled``,
+    which does not exist), return a failed plan.
     """
     ctx, name, words = goal.ctx, goal.name, _WORDS[goal.verb]
     if has_enabled:
@@ -147,8 +147,8 @@ def _unmasking(goal: Goal) -> Plan | None:
 
 
 def seconds(argument: str, value: object) -> float | None:
-    """Return a number of seconds from the argument called ``argument``; None for an empty value. Raises
-    InvocationError.
+    """Return a number of seconds from the argument called ``argument``; None for an empty value. Raise InvocationError
+    if the value is not a number.
     """
     if value in (None, "", False):
         return None

@@ -66,8 +66,8 @@ class WantedUser:
 
 
 def number(argument: str, value: object) -> int | None:
-    """Return a whole number from the argument called ``argument``, or its date as days since 1970; None for an empty
-    value. Raises InvocationError.
+    """Return a whole number from the argument called ``argument``; a date becomes the number of days since 1970. None
+    for an empty value. Raise InvocationError if the value is neither a whole number nor a valid date.
     """
     if value in (None, ""):
         return None
@@ -214,8 +214,9 @@ def update(ctx: Context, wanted: WantedUser, changes: Mapping[str, object], miss
 
 
 def _apply(ctx: Context, wanted: WantedUser, changes: Mapping[str, object], before: Mapping[str, object]) -> None:
-    """Apply ``changes`` (a map from ``changes_of``) to the user account. Additional groups come last, because they depend on
-    the primary group.
+    """Apply ``changes`` (a map from ``changes_of``) to the user account, with functions of the modules ``user`` and
+    ``shadow``. Additional groups come last, because they depend on the primary group. Errors of the functions are
+    passed on.
     """
     name = wanted.name
     home = str(changes.get("home") or "")

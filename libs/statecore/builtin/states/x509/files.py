@@ -78,7 +78,8 @@ class ManagedFile:
     def of(cls, ctx: Context, name: str, given: Mapping[str, Any], mode: str | None = None) -> ManagedFile:
         """Return the file that an ``x509`` state manages, with its current content. ``mode``: default mode.
 
-        Raises InvocationError for an unusable path or argument, CommandError.
+        Raise InvocationError for an unsupported argument or mode, a relative path or a directory; HostError if the path
+        cannot be resolved or read.
         """
         if refused := sorted(argument for argument in _REFUSED if given.get(argument)):
             raise InvocationError(f"not supported: {', '.join(refused)}")
@@ -101,10 +102,11 @@ class ManagedFile:
         return not self.given.get("create", True) and not self.real.is_file()
 
     def plan(self, what: str, changes: Mapping[str, object], make: Callable[[], bytes], *, again: bool) -> Plan:
-        """Return a plan that writes the bytes returned by ``make`` to the file if there are ``changes``; else one that corrects
-        owner and mode.
+        """Return a plan that writes the bytes returned by ``make`` to the file, if there are ``changes``. Without
+        changes, the plan only corrects owner and mode; it has no steps if these are right too.
 
-        ``what``: words for the content in comments; ``again``: True if the content exists already.
+        ``what``: words for the content in comments, such as "certificate"; ``again``: True if the content exists
+        already.
         """
         if self.left_alone:
             return Plan.unchanged(f"File {self.name} is not present and is not set for creation")

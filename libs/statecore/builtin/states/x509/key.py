@@ -86,8 +86,9 @@ def pem_managed(ctx: Context, name: str, text: object, check_cmd: str | None = N
 
 
 def _current(data: bytes, locked: str | None, *, overwrite: bool) -> tuple[loading.LoadedKey | None, dict[str, object]]:
-    """Return (existing private key or None, changes of its passphrase). Raises CommandError if the key must not be
-    overwritten.
+    """Return (existing private key, {"passphrase": True} or {}). The map says whether the passphrase of the key
+    changes. The key is None if it cannot be read and ``overwrite`` allows a new one. Raise CommandError if it cannot be
+    read otherwise.
     """
     try:
         return loading.key(data, locked), {}

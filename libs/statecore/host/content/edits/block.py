@@ -91,7 +91,10 @@ class Block:
         return before + block + old[at:]
 
     def _match(self, old: list[str]) -> int:
-        """Return the number of the line before which the block is inserted. Raises CommandError if no line matches."""
+        """Return the number of the line before which the block is inserted: the first line that matches
+        ``insert_before_match``, or the line after the first that matches ``insert_after_match``. Raise CommandError if
+        no line matches.
+        """
         pattern = self.insert_before_match or self.insert_after_match
         if not pattern:
             raise CommandError(_NOT_FOUND)

@@ -72,7 +72,9 @@ class _Edit:
         self._left = dict.fromkeys(arguments.pairs, arguments.count)
 
     def take(self, line: str) -> None:
-        """Read the next line of the file: keep it, change its value, or remove it."""
+        """Process one line of the text that ``file.keyvalue`` edits: the line is kept, gets another value, or is
+        removed.
+        """
         arguments = self.arguments
         bare = line.lstrip(arguments.uncomment)
         start = arguments.folded(bare, arguments.key_ignore_case)
@@ -114,7 +116,9 @@ class _Edit:
         return new
 
     def add_missing(self) -> None:
-        """Add the keys that the text does not have, at its end or at its start."""
+        """Add a line for each wanted key that the edited text lacks, at the end of the text or at its start. Without
+        the arguments ``append_if_not_found`` and ``prepend_if_not_found``, add nothing.
+        """
         arguments = self.arguments
         missing = [arguments.line(key, value) for key, value in arguments.pairs.items() if self._left[key] > 0]
         if not missing or not (arguments.append or arguments.prepend):
@@ -130,7 +134,9 @@ class _Edit:
             self._diff[:0] = ["  <SOF>\n", *(f"+ {line}" for line in reversed(missing))]
 
     def difference(self) -> list[str]:
-        """Return the lines of the difference. Removed lines follow the first line in reverse order, as in Salt."""
+        """Return the lines of the difference between the old and the edited text. Removed lines follow the first line
+        in reverse order, as in Salt.
+        """
         lines_of_diff = list(self._diff)
         for line in self.pruned:
             lines_of_diff.insert(1, f"- {line}")

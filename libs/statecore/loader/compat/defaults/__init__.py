@@ -1,4 +1,6 @@
-"""``salt.defaults`` for users' modules: constants."""
+"""``salt.defaults`` for users' modules: the separator of keys in targets (``DEFAULT_TARGET_DELIM``), and unique marker
+values.
+"""
 
 from __future__ import annotations
 

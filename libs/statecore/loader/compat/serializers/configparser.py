@@ -11,13 +11,14 @@ from statecore.loader.compat.serializers import reading, writing
 
 
 def _parser(options: Mapping[str, object]) -> _configparser.ConfigParser:
-    """Return an empty parser with ConfigParser's own options."""
+    """Return an empty parser of INI files. ``options`` are arguments of Python's ConfigParser."""
     make: Callable[..., _configparser.ConfigParser] = _configparser.ConfigParser
     return make(**options)
 
 
 def deserialize(stream_or_string: str | Iterable[str], **options: object) -> dict[str, dict[str, str]]:
-    """Return the content of an INI text or open file as {section: {option: value}}. Raise DeserializationError.
+    """Return the content of an INI text or open file as {section: {option: value}}. Raise DeserializationError if it is
+    not in the INI format.
 
     ``options`` are arguments of Python's ConfigParser.
     """
@@ -29,7 +30,7 @@ def deserialize(stream_or_string: str | Iterable[str], **options: object) -> dic
 
 def serialize(obj: object, *, fp: IO[str] | None = None, **options: object) -> str | None:
     """Return {section: {option: value}} as INI text, or write it to the open file ``fp`` and return None. Raise
-    SerializationError.
+    SerializationError if the data has another form.
 
     ``options`` are arguments of Python's ConfigParser.
     """

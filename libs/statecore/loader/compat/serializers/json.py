@@ -1,4 +1,4 @@
-"""``salt.serializers.json`` for users' modules."""
+"""``salt.serializers.json`` for users' modules: converts data from and to JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``salt.serializers.msgpack`` for users' modules."""
+"""``salt.serializers.msgpack`` for users' modules: converts data from and to msgpack."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``salt.serializers.yaml`` for users' modules."""
+"""``salt.serializers.yaml`` for users' modules: converts data from and to YAML."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``salt.utils.beacons`` for users' beacons."""
+"""``salt.utils.beacons`` for users' beacons: converts a beacon's configuration from a list of maps."""
 
 from __future__ import annotations
 

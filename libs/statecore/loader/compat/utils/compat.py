@@ -1,4 +1,4 @@
-"""``salt.utils.compat`` for users' modules."""
+"""``salt.utils.compat`` for users' modules: ``cmp`` and ``reload``, which Python 3 no longer has as built-in functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``salt.utils.context`` for users' modules."""
+"""``salt.utils.context`` for users' modules: temporary replacement of a function's global names."""
 
 from __future__ import annotations
 

@@ -427,7 +427,9 @@ def get_value(obj: object, path: str, default: object = None) -> list[dict[str, 
 
 
 def hash(value: object, algorithm: str = "sha512") -> str:
-    """Return the hexadecimal digest of the value's text."""
+    """Return the hexadecimal digest of a value's text, by the hash algorithm ``algorithm``. Raise ValueError if there
+    is no such algorithm.
+    """
     return hashlib.new(algorithm, str(value).encode()).hexdigest()
 
 

@@ -178,7 +178,12 @@ def _differences(
 
 
 def _matched(current: Any, past: Any, ignore_missing: bool, matchers: Sequence[str]) -> dict[Any, Any] | None:
-    """Return the differences of the maps in two lists, by the value of a key that all of them have; None without one."""
+    """Return the differences between two lists of maps: a map of identifying value to the differences of the two maps
+    that have it.
+
+    The identifying value is that of the first key in ``matchers`` that all the maps have. None if there is no such key,
+    or if one value is not a list of maps.
+    """
     lists = isinstance(current, list) and isinstance(past, list) and current and past
     if not lists or not all(isinstance(each, dict) for each in (*current, *past)):
         return None

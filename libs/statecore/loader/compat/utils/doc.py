@@ -1,4 +1,4 @@
-"""``salt.utils.doc`` for users' modules."""
+"""``salt.utils.doc`` for users' modules: removal of reStructuredText markup from docstrings."""
 
 from __future__ import annotations
 

@@ -35,7 +35,9 @@ def _get_mounts(fs_type: str | None = None) -> dict[str, list[dict[str, str]]]:
 
 
 def _blkid_output(out: str, fs_type: str | None = None) -> dict[str, dict[str, str | None]]:
-    """Map of device to the values in the output of ``blkid -o export``, with names in lower case."""
+    """Map of device to its values in the output of ``blkid -o export``: a map such as {"uuid": ..., "type": "ext4"},
+    with "mounts" for a mounted device. ``fs_type``: only devices with this file system.
+    """
     found: dict[str, dict[str, str | None]] = {}
     for block in out.strip().split("\n\n"):
         values = dict(line.split("=", 1) for line in block.splitlines() if "=" in line)
@@ -49,7 +51,9 @@ def _blkid_output(out: str, fs_type: str | None = None) -> dict[str, dict[str, s
 
 
 def _blkid(fs_type: str | None = None) -> dict[str, dict[str, str]]:
-    """Map of device to the values that the program ``blkid`` shows."""
+    """Map of device to the values that the program ``blkid`` shows for it: a map such as {"uuid": ..., "type": "ext4"}.
+    ``fs_type``: only devices with this file system.
+    """
     out = str(context_of("salt.utils.fsutils._blkid").call("cmd.run", "blkid"))
     rows = (line.partition(": ") for line in out.splitlines())
     found = {device: {name.lower(): value for name, value in _PAIR.findall(rest)} for device, _, rest in rows}

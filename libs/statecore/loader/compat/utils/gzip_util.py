@@ -1,4 +1,4 @@
-"""``salt.utils.gzip_util`` for users' modules."""
+"""``salt.utils.gzip_util`` for users' modules: compression with gzip."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""``salt.utils.itertools`` for users' modules."""
+"""``salt.utils.itertools`` for users' modules: iteration over the parts of a text and the blocks of a file, and glob
+matches in a list.
+"""
 
 from __future__ import annotations
 

@@ -60,7 +60,9 @@ class SaltCacheLoader(BaseLoader):
         self.encoding = encoding
 
     def get_source(self, environment: Environment, template: str) -> tuple[str, str, Callable[[], bool]]:
-        """Return the text of a template, its path and a function that says that it is current. Raise TemplateNotFound."""
+        """Return (text of a template, its local path, a function that always returns True: the text is current). Raise
+        TemplateNotFound if the state tree has no such file.
+        """
         files = context_of("salt.utils.jinja.SaltCacheLoader").files
         path = files.fetch(template.removeprefix("salt://").lstrip("/"), self.saltenv)
         if path is None:

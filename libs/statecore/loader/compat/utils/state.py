@@ -1,4 +1,6 @@
-"""``salt.utils.state`` for users' state modules."""
+"""``salt.utils.state`` for users' state modules: tags of low chunks, and helpers for the returns of states and of state
+runs.
+"""
 
 from __future__ import annotations
 

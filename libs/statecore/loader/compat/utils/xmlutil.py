@@ -1,4 +1,4 @@
-"""``salt.utils.xmlutil`` for users' modules."""
+"""``salt.utils.xmlutil`` for users' modules: converts XML elements to maps and text."""
 
 from __future__ import annotations
 

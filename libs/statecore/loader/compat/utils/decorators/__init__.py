@@ -1,4 +1,6 @@
-"""``salt.utils.decorators`` for users' modules."""
+"""``salt.utils.decorators`` for users' modules: decorators for conditional, cached, timed and deprecated functions, and
+for checks of arguments.
+"""
 
 from __future__ import annotations
 
@@ -93,7 +95,9 @@ def ensure_unicode_args(function: Function) -> Function:
 def _given(
     function: Function, names: tuple[str, ...], args: tuple[object, ...], kwargs: dict[str, object]
 ) -> list[str]:
-    """Return those of ``names`` for which the call of the function has a true value."""
+    """Return those of the parameter names ``names`` that have a true value in a call of ``function`` with these
+    arguments.
+    """
     positional = zip(function.__code__.co_varnames, args, strict=False)
     return [name for name, value in (*kwargs.items(), *positional) if value and name in names]
 

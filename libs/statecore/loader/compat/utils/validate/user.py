@@ -1,4 +1,4 @@
-"""``salt.utils.validate.user`` for users' modules."""
+"""``salt.utils.validate.user`` for users' modules: a check of user names."""
 
 from __future__ import annotations
 
