@@ -52,8 +52,8 @@ class CachedHash(Generic[Value]):
     """
 
     def __init__(self, client: Client, name: str, read: Callable[[str, bytes], Value]) -> None:
-        """Use the Redis hash ``name``. ``read(minion id, data)`` makes the value in the copy; it may raise
-        StoreCorrupt.
+        """Use the Redis hash ``name``. ``read(minion id, data)`` converts data of the hash to the value in the local
+        copy; it may raise StoreCorrupt.
         """
         self._client = client
         self._name = name

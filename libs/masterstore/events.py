@@ -145,8 +145,8 @@ class EventKeeper:
     def __init__(
         self, events: Events, globs: Sequence[str], most: int, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """``globs``: tags of events that are stored even if no reader has registered. ``most``: about how many
-        events the stream keeps.
+        """Create the keeper. ``globs``: tags of events that are stored even if no reader has registered. ``most``:
+        about how many events the stream keeps.
         """
         self._events = events
         self._own = list(globs)
@@ -164,8 +164,8 @@ class EventKeeper:
             self._events.keep(frame, self._most)
 
     def try_keep(self, tag: str, frame: bytes) -> bool:
-        """Append an event as ``keep`` does and return True, also if no reader wants it. An error of the store is
-        logged, and False is returned.
+        """Append the packed event ``frame`` to the stream if some reader wants its tag. Return True; False if the
+        store raised an error, which is logged.
         """
         try:
             self.keep(tag, frame)

@@ -196,7 +196,7 @@ class _Reading:
         return server.zrevrangebyscore(self.name, top, self.low, start=self._skip, num=self.size, withscores=True)
 
     def entries(self) -> Iterator[tuple[int, str]]:
-        """Yield (milliseconds since 1970, JID) of the index, newest first."""
+        """Yield (milliseconds since 1970, JID) of the entries of this index of jobs, newest first."""
         while self.rows:
             entries = [(int(score), text(jid)) for jid, score in self.rows]
             fresh = [entry for entry in entries if self.position is None or entry < self.position]

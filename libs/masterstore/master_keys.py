@@ -32,12 +32,14 @@ class MasterKeyRecords:
             pipe.execute()
 
     def known_to(self, minion: str) -> str | None:
-        """Return the fingerprint of the master's key that the minion accepts; None if it did not sign in while two were valid."""
+        """Return the fingerprint of the master's key that the minion accepts; None if the minion did not sign in while
+        two keys were valid.
+        """
         found = self._client.call("hget", keys.MASTER_KEYS, minion)
         return None if found is None else text(found)
 
     def all(self) -> dict[str, str]:
-        """Return {minion id: fingerprint} of all records."""
+        """Return {minion id: fingerprint of the master's key that the minion accepts} for all minions with a record."""
         return {text(name): text(value) for name, value in self._client.call("hgetall", keys.MASTER_KEYS).items()}
 
     def own_minions(self, minions: Sequence[str]) -> frozenset[str]:

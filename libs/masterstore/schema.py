@@ -17,7 +17,7 @@ class Schema:
         self._client = client
 
     def version(self) -> int | None:
-        """Return the version that is stored in Redis; None if there is none."""
+        """Return the schema version of the data in Redis; None if Redis has no version."""
         version = self._client.call("get", keys.SCHEMA)
         if version is None:
             return None

@@ -45,7 +45,7 @@ class Crypticle:
     """
 
     def __init__(self, key_string: str) -> None:
-        """Take the key string: base64 of 56 bytes. Raises OwnFault for anything else."""
+        """Create the cipher from a key string: base64 of 56 bytes. Raises OwnFault for any other text."""
         try:
             key = base64.b64decode(key_string, validate=False)
         except (binascii.Error, ValueError) as error:

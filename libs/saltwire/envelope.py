@@ -149,8 +149,8 @@ def open_request(
 
 
 def seal_reply(opened: OpenedRequest, value: object) -> bytes:
-    """Return the reply to a request: ``value`` encrypted under the request's key, with the request's nonce from version
-    2 on.
+    """Return the reply to a request: ``value`` encrypted under the request's key, with the request's nonce if its
+    message version is 2 or higher.
     """
     return packb(opened.key.dumps(value, opened.nonce if opened.version >= 2 else None))
 
@@ -245,7 +245,11 @@ def _check_id(value: object) -> None:
 
 
 def _check_modern(envelope: Envelope, load: dict[str, object], now: float, ttl: int) -> int | None:
-    """Check age and id of a message of version 3; return the sender's time in seconds, None if it is no number."""
+    """Check age and id of a message of version 3. Raise PeerFault if it is older than ``ttl`` seconds or its id is not
+    the envelope's.
+
+    Return the sender's time in seconds since 1970; None if it is no valid number.
+    """
     sent = load.pop("ts", None)
     if ttl > 0 and (not isinstance(sent, int) or now - sent > ttl):
         raise PeerFault("the request is too old", BAD_LOAD)

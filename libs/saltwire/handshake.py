@@ -470,9 +470,10 @@ _UNKNOWN = Answer(Outcome.BAD, "the master's answer is not one of the protocol's
 
 
 def _master_pems(load: Mapping[str, object], answering: PublicKey) -> tuple[str, ...]:
-    """Return the PEMs of the master's keys in a reply, the newest first; only that of the answering key if it has no such field.
+    """Return the PEMs of the master's keys from a reply to a sign-in, the newest first. A reply without such a list
+    gives only the PEM of the key that signed it.
 
-    Raises PeerFault for malformed keys, or if the answering key is not among them.
+    Raises PeerFault for malformed keys, or if the key that signed the reply is not among them.
     """
     given = load.get(KEYS_FIELD)
     if given is None:

@@ -86,7 +86,7 @@ class MasterPublicKeys:
 
     @classmethod
     def from_pem(cls, pem: str | bytes) -> MasterPublicKeys:
-        """Parse one or two PEM texts. Raises PeerFault for malformed keys or more than two."""
+        """Return the MasterPublicKeys in one or two PEM texts. Raises PeerFault for malformed keys or more than two."""
         text = pem.decode("utf-8", "replace") if isinstance(pem, bytes) else pem
         text = text.replace("RSA PUBLIC KEY", "PUBLIC KEY")
         parts = [part + _PEM_END for part in text.split(_PEM_END)[:-1]] or [text]
@@ -126,7 +126,7 @@ class PublicKey:
 
     @classmethod
     def from_pem(cls, pem: str | bytes) -> PublicKey:
-        """Parse a PEM; the old header ``RSA PUBLIC KEY`` is accepted too.
+        """Return the RSA public key in a PEM; the old header ``RSA PUBLIC KEY`` is accepted too.
 
         Raises PeerFault unless it is an RSA key of 2048 to 16384 bits with an odd exponent from 3 to 2^32, in at most
         16 kB.
@@ -216,7 +216,7 @@ class PrivateKey:
 
     @classmethod
     def from_pem(cls, pem: bytes) -> PrivateKey:
-        """Parse a PEM without a passphrase. Raises OwnFault if it is not an RSA private key."""
+        """Return the RSA private key in a PEM without a passphrase. Raises OwnFault for any other content."""
         try:
             key = load_pem_private_key(pem, password=None)
         except (ValueError, TypeError, UnsupportedAlgorithm) as error:

@@ -32,7 +32,9 @@ class SignInLoad(TypedDict):
 
 
 class SignInRefusal(TypedDict):
-    """Signed reply to a minion that is not accepted. Source: docs/protocol.md#sign-in-reply"""
+    """The master's signed reply to the sign-in of a minion that is not accepted. Source:
+    docs/protocol.md#sign-in-reply
+    """
 
     #: True: pending. False: refused. "full": the master has as many minions as it may have.
     ret: bool | str | None
@@ -40,7 +42,7 @@ class SignInRefusal(TypedDict):
 
 
 class SignInReply(TypedDict):
-    """Signed reply to an accepted minion. Source: docs/protocol.md#sign-in-reply"""
+    """The master's signed reply to the sign-in of an accepted minion. Source: docs/protocol.md#sign-in-reply"""
 
     enc: Literal["pub"]
     #: The master's public key, PEM.

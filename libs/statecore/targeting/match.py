@@ -386,7 +386,9 @@ def _nested(
 def _tests(
     patterns: Sequence[str], make_test: Callable[[str], Callable[[str], bool]]
 ) -> dict[str, Callable[[str], bool]]:
-    """Map of each valid pattern to its test function. Raises TargetError when no pattern is valid."""
+    """Map of each valid pattern to its test, the function that ``make_test`` returns. Invalid patterns are left out;
+    raises TargetError if no pattern is valid.
+    """
     found: dict[str, Callable[[str], bool]] = {}
     fault: TargetError | None = None
     for pattern in patterns:

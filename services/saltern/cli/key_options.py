@@ -1,4 +1,4 @@
-"""The command line of ``salt-key``."""
+"""The parser for the command line of ``salt-key``."""
 
 from __future__ import annotations
 

@@ -23,9 +23,8 @@ from saltern.kit.links.control import CONTROL_PATIENCE, ControlClient, ControlEr
 
 
 class JobLookup:
-    """Asks the master about minions that do not return a job.
-
-    A map in the result is empty if the master refuses the request.
+    """Asks the master about minions that do not return a job. If the master refuses a request, the returned map is
+    empty.
     """
 
     def __init__(self, control: ControlClient) -> None:

@@ -30,9 +30,10 @@ _RESULTS = 100
 
 
 class JobWatcher:
-    """Follow a job until each minion has returned or was given up. Prints a progress bar, or one line per change.
+    """Follows a job until each minion has returned or was given up. Prints a progress bar, or one line for each
+    change.
 
-    The exit code is 0 when every minion returned success, else 1. Ctrl-C leaves the job alone.
+    The exit code is 0 when every minion returned success, else 1. Ctrl-C does not end the job.
     """
 
     def __init__(

@@ -167,7 +167,9 @@ class Supervisor:
             raise LabError(f"{verb} {program}: {error}; see {self._log}") from error
 
     def forget_socket(self) -> None:
-        """Remove the supervisor's socket, and its directory outside the lab's. Call after the supervisor has ended."""
+        """Remove the supervisor's socket, and the socket's directory if that is not the lab's own. Call after the
+        supervisor has ended.
+        """
         self.socket.unlink(missing_ok=True)
         if self.socket.parent != self._paths.run:
             with contextlib.suppress(FileNotFoundError):

@@ -164,7 +164,9 @@ def check_schema(context: MaintenanceContext) -> None:
 
 
 def give_up_minions(context: MaintenanceContext) -> None:
-    """Mark minions as expired or lost for jobs whose time is over, or for which they fell silent."""
+    """Give up jobs on minions: mark them as expired if the time to deliver them is over, as lost if the minion fell
+    silent. Count and log them.
+    """
     now_ms = int(time.time() * 1000)
     settled = context.store.jobs.settle(now_ms, now_ms - _silence_ms(context.role.options))
     for state, count in (("expired", settled.expired), ("lost", settled.lost)):

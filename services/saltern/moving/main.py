@@ -173,7 +173,7 @@ def _check_new(path: Path, content: str) -> None:
 
 
 def _check_whole(content: str) -> None:
-    """Raise CommandError if the roles would reject the written configuration."""
+    """Raise CommandError if the roles would reject ``content``, the text of the new file ``master``."""
     with tempfile.TemporaryDirectory() as directory:
         Path(directory, "master").write_text(content, encoding="utf-8")
         try:

@@ -10,7 +10,9 @@ _LONGEST_MS = 1500
 
 
 def durability(options: MasterOptions) -> Durability:
-    """Return how safely Redis must store data, by the master's options. Raises ConfigError for values out of range."""
+    """Return the Durability (replicas, disk, time limit) that the master's options require of a write to Redis. Raises
+    ConfigError for values out of range.
+    """
     if options.redis_wait_replicas < 0:
         raise ConfigError(f"redis_wait_replicas: {options.redis_wait_replicas} is no number of replicas")
     if not 0 < options.redis_wait_ms <= _LONGEST_MS:

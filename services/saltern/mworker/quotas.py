@@ -65,7 +65,9 @@ class Quotas:
         self._logged = RareLog(LOG_SECONDS)
 
     def may_fire(self, minion: str, size: float = 0.0) -> bool:
-        """Return whether a minion may cause one more event; ``size``: bytes of the request that are this event's."""
+        """Return whether a minion may fire one more event, and count the event if so. ``size``: the event's share of
+        the request's bytes.
+        """
         if self._events.admit(minion, self._clock(), 1.0, size):
             return True
         self.refused(Quota.EVENTS, minion, "an event was dropped: the minion causes too many events, or too large ones")

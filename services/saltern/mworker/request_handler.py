@@ -56,7 +56,7 @@ class WrongPool:
 
 
 class _OtherPool(Exception):
-    """Raised inside the handler when the request belongs to another worker pool."""
+    """Raised inside RequestHandler when the request belongs to the worker pool ``pool`` and not to this worker's."""
 
     def __init__(self, pool: str) -> None:
         super().__init__(pool)

@@ -52,9 +52,8 @@ class Resolved:
 
 
 def spelled(context: WorkerContext, tgt: object, tgt_type: str) -> tuple[object, str]:
-    """Return (target, target type) with the master's node groups and range expressions replaced by what they stand for.
-
-    Minions do not know them. Raises TargetError.
+    """Return (target, target type) without the master's node groups and range expressions, which minions do not know:
+    they are replaced by their definitions and host names. Raises TargetError.
     """
     return expanded_target(tgt, tgt_type, context.options.nodegroups, _ranges(context))
 
@@ -154,7 +153,7 @@ def reads_patterns(tgt: object, tgt_type: str) -> bool:
 
 
 def _check_size(tgt: object, tgt_type: str) -> None:
-    """Raise TargetError for a target that is larger than a minion's may be."""
+    """Raise TargetError if a target has more characters or words than a target that a minion writes may have."""
     if tgt_type == "list":
         return
     words = [str(word) for word in tgt] if isinstance(tgt, list | tuple) else [tgt] if isinstance(tgt, str) else []

@@ -131,8 +131,8 @@ class WorkerContext:
         return PublicKey.from_pem(pem) if pem else None
 
     def master_key_of(self, minion_id: str) -> PrivateKey:
-        """Return the master's key whose signature the minion accepts: while the key is replaced, the one that its last
-        sign-in showed.
+        """Return the master's private key whose signature the minion accepts. While the master's key is replaced, this
+        is the key that the minion knew at its last sign-in.
         """
         if self.keys.previous is None:
             return self.keys.private
@@ -188,14 +188,18 @@ class WorkerContext:
             self._pillars[minion] = pillar
 
     def cached_pillar(self, minion_id: str, environments: str) -> dict[str, object] | None:
-        """Return a minion's pillar for these environments from ``pillar_cache``, or None."""
+        """Return a minion's pillar for these environments (saltenv and pillarenv) from ``pillar_cache``; None if it is
+        not cached.
+        """
         sealed = self.store.cache.kept_pillar(minion_id).get(environments)
         if sealed is None:
             return None
         return self._pillar_seal().open(minion_id, sealed, environments, self.options.pillar_cache_ttl)
 
     def cache_pillar(self, minion_id: str, environments: str, pillar: Mapping[str, object]) -> None:
-        """Store a minion's pillar for these environments in ``pillar_cache`` for ``pillar_cache_ttl`` seconds."""
+        """Store a minion's pillar for these environments (saltenv and pillarenv) in ``pillar_cache`` for
+        ``pillar_cache_ttl`` seconds.
+        """
         sealed = self._pillar_seal().seal(minion_id, pillar, environments)
         self.store.cache.keep_pillar(minion_id, environments, sealed, self.options.pillar_cache_ttl)
 

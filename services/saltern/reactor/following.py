@@ -21,7 +21,7 @@ class Follower(Protocol):
         """Read the next events and pass them to the returner; return whether to call ``poll`` again at once. Raises StoreError."""
 
     def close(self) -> None:
-        """Deliver or give back the events that were read, and stop reading. Raises StoreError."""
+        """Stop reading events: deliver those that were read, or leave them to other readers. Raises StoreError."""
 
 
 def follow_until(follower: Follower, option: str, ended: threading.Event) -> None:

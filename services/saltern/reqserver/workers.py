@@ -76,7 +76,9 @@ class Workers:
         return worker
 
     def holder(self, name: bytes, ticket: int, now: float) -> Worker | None:
-        """Return the worker if it has the request with this ticket; else None."""
+        """Record that the worker ``name`` sent a message; return the Worker if it has the request with this ticket,
+        else None.
+        """
         worker = self.touch(name, now)
         return worker if worker and worker.request is not None and worker.request.ticket == ticket else None
 

@@ -1,4 +1,4 @@
-"""The configuration of one beacon: a list of one-entry maps, as in Salt, and the forms that beacons need.
+"""Reads the configuration of one beacon: a list of one-entry maps, as in Salt.
 
 Source: docs/execution.md#beacons
 """

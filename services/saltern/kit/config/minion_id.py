@@ -1,4 +1,4 @@
-"""The id of a minion whose configuration names none, found in Salt's way."""
+"""Finds the id of a minion whose configuration names none, in the way of Salt."""
 
 from __future__ import annotations
 

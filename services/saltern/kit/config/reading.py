@@ -315,7 +315,9 @@ def _looked_up(reader: _Reader, kind: type[StateOptions], values: Mapping[str, A
 
 
 def _below_root(kind: type[StateOptions], values: dict[str, Any]) -> dict[str, Any]:
-    """Return the values with ``root_dir`` in front of each path option, as in Salt, unless the path is below it already."""
+    """Return the option values with ``root_dir`` in front of each path, as in Salt, unless the path is below
+    ``root_dir`` already.
+    """
     root = str(values.get("root_dir") or "/").rstrip("/")
     if not root:
         return values

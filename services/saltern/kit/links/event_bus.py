@@ -136,7 +136,7 @@ class Prepared:
 class EventSender:
     """Sends events to the event publisher and never waits.
 
-    Subscribers lose an event that the bus cannot take now; the job cache does not.
+    An event that the bus cannot take now is lost to its subscribers. Returns are not lost: they are in the job cache.
     """
 
     def __init__(

@@ -264,8 +264,8 @@ def _allows(rule: object, policy: str, call: Call) -> bool:
 
 
 def _fits(functions: object, call: Call) -> bool:
-    """Return whether a rule's ``functions`` allow a call. One of them is an expression, or {FUNCTION: {"args":
-    [...], "kwargs": {...}}}.
+    """Return whether a rule's ``functions`` allow a call. A member of ``functions`` is an expression, or {FUNCTION:
+    {"args": [...], "kwargs": {...}}}.
     """
     return any(_function_fits(condition, call) for condition in _listed(functions))
 

@@ -272,11 +272,13 @@ class LinkConnection:
         return True
 
     def is_due(self) -> bool:
-        """Return whether ``follow`` would look at the key files now."""
+        """Return whether the next call of ``follow`` examines the key files: FOLLOW_SECONDS have passed since the last
+        time.
+        """
         return time.monotonic() >= self._next_look
 
     def reconnect(self) -> None:
-        """End the connection and make a new one. What was queued is sent first, within the socket's linger."""
+        """Close the connection and make a new one. Queued messages are sent before, within the socket's linger time."""
         self._close_monitor()
         # libzmq ends a connection by itself where the server refuses the client's key.
         with contextlib.suppress(zmq.ZMQError):

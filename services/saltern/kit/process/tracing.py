@@ -44,7 +44,9 @@ _KEYS: Mapping[str, type | tuple[type, ...]] = {
 
 
 class TracingOption(TypedDict, total=False):
-    """The value of the option ``tracing`` after ``checked``; the keys are those of _KEYS."""
+    """The checked value of the option ``tracing``: Salt's settings for OpenTelemetry, such as exporter, endpoint and
+    sampler. All are optional.
+    """
 
     enabled: bool
     exporter: str

@@ -55,7 +55,7 @@ _EX_UNKNOWN_FUNCTION = 255
 
 
 def main() -> int:
-    """Run ``salt-call`` with the process's arguments and return the exit code, which is Salt's."""
+    """Run ``salt-call`` with the process's arguments and return the exit code, the same as Salt's."""
     return run_command(lambda: run(sys.argv[1:]))
 
 

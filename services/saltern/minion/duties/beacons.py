@@ -21,7 +21,9 @@ SendEvents = Callable[[list[dict[str, object]]], None]
 
 
 class Beacons:
-    """All beacons of the minion by name."""
+    """The minion's beacons: a map of beacon name to options, from the configuration, the pillar and ``beacons.*``
+    functions.
+    """
 
     def __init__(self, configured: Mapping[str, object], file: Path, send_events: SendEvents) -> None:
         """Create the beacons of the option ``beacons`` (``configured``). ``file``: path that ``save`` writes.

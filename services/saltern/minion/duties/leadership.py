@@ -130,7 +130,9 @@ class Leadership:
         return True
 
     def _led_before(self) -> bool:
-        """Return whether a process of this start of the minion led before, and store that one leads now."""
+        """Return whether another process of this start of the minion was the leader before; store that this process is
+        the leader now.
+        """
         if self._lock < 0:
             return False
         start = self._start.encode()

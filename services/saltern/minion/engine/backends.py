@@ -44,11 +44,13 @@ class Backend(Protocol):
         ...
 
     def prepare_job(self, runtime: Runtime, load: Mapping[str, object]) -> None:
-        """Change ``runtime`` as the job ``load`` needs it. Called in the jobber's process, before the job runs."""
+        """Prepare ``runtime`` for the job ``load``, for example its pillar. Called in the jobber's process, before the
+        job runs.
+        """
         ...
 
     def send(self, load: Mapping[str, object]) -> None:
-        """Send a return that could not be spooled directly to the master. Raise ChannelError."""
+        """Send a return straight to the master, because it could not be spooled. Raise ChannelError."""
         ...
 
     def set_credentials(self, credentials: Credentials) -> None:
@@ -74,7 +76,9 @@ class MasterBackend:
         grains: Callable[[], Mapping[str, object]],
         known: Mapping[str, object] | None = None,
     ) -> Runtime:
-        """Return a runtime with this pillar, whose files come from the master and whose events go to the master."""
+        """Return a runtime with the pillar ``pillar``, whose files come from the master and whose events go to the
+        master.
+        """
         options = self._options
         files = RemoteFiles(options, self._identity, lambda: self._credentials, self._given_up)
         minion = RemoteMinion(options, self._masters, self._identity, lambda: self._credentials, grains, self._given_up)
@@ -97,7 +101,9 @@ class MasterBackend:
             return channel.pillar(runtime.grains, options.saltenv, pillarenv, None, clean_cache=clean_cache)
 
     def prepare_job(self, runtime: Runtime, load: Mapping[str, object]) -> None:
-        """Record whether the minion started the job itself; the pillar is in the runtime already."""
+        """Record whether the minion started the job itself: such a job does not wait for a master that is away. The
+        runtime has its pillar already.
+        """
         self._own = bool(load.get("own"))
 
     def _given_up(self) -> bool:

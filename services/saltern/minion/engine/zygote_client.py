@@ -23,7 +23,9 @@ class ZygoteClient:
     """The main process's end of the socket to the zygote. There is one zygote at a time, from ``start`` to ``close``."""
 
     def __init__(self, fork: Callable[[], tuple[int, FramedSocket]]) -> None:
-        """Prepare a handle. ``fork``: starts a zygote and returns its process id and this process's end of the socket."""
+        """Prepare the handle of a zygote that is not started yet. ``fork``: starts a zygote and returns its process id
+        and this process's end of the socket.
+        """
         self._fork = fork
         self._socket: FramedSocket | None = None
         #: pid of the zygote; 0 if it has ended and is not started again.

@@ -32,7 +32,9 @@ class AwayFlag:
         self._write(False)
 
     def check(self, *, connected: bool, now: float) -> None:
-        """Set or remove the flag file ``master-away``. ``connected``: whether there is a connection to the master now."""
+        """Write the flag file ``master-away`` if there has been no connection to the master for a while and the minion
+        has other masters; otherwise remove it.
+        """
         if connected:
             self._since = None
         elif self._since is None:

@@ -52,7 +52,9 @@ class Failback:
     """
 
     def __init__(self, interval: float) -> None:
-        """Start with the configured seconds between two probes; 0: the first master is never probed."""
+        """Create the interval. ``seconds``: configured time between two probes of the first master; 0: it is never
+        probed.
+        """
         self._configured = interval
         self._vain = 0
         self._went = -math.inf
@@ -123,7 +125,9 @@ class Failover:
     _to_first: _Probe | None = None
 
     def begin(self, context: zmq.Context[zmq.Socket[bytes]], connection: Connection, now: float) -> None:
-        """Start to check the master, after the sign-in. ``connection`` monitors the subscription, which connects next."""
+        """Start to check the master, after the sign-in. ``connection`` monitors the socket for publications (port
+        4505), which connects after this call.
+        """
         self._context = context
         self._connection = connection
         self._next_look = now + self.alive_interval

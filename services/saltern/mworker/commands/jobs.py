@@ -21,7 +21,8 @@ _RETURNS = 100
 
 
 def job_status(context: WorkerContext, client: str, fields: Mapping[str, object]) -> dict[str, object]:
-    """Return the state of a job on each of its minions; for the shape of the map see ``status.status_of``.
+    """Return the state of a job on each of its minions: {jid, fun, user, tgt, now, created, ended, complete, counts,
+    minions: {id: {state, since, late, times, seen}}}. Times are milliseconds since 1970.
 
     Raises ControlError with the name JidError or UnknownJob.
     """

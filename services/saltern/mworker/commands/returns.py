@@ -46,7 +46,9 @@ _DROPPED = False
 
 
 def store_return(context: WorkerContext, minion_id: str, load: Mapping[str, object]) -> object:
-    """Store a minion's return, and measure that as a part of the job's trace; return the value that ``_stored`` returns."""
+    """Store a minion's return, measured as a part of the job's trace. Return None if it is stored, False for a
+    malformed load or above the minion's limits.
+    """
     traced = {"salt.jid": str(load.get("jid")), "salt.minion": minion_id}
     with context.tracing.of_peer("salt.req.recv._return", load, "SERVER", **traced):
         return _stored(context, minion_id, load)

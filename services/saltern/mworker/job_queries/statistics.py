@@ -66,7 +66,7 @@ class Row:
 
 @dataclass
 class Statistics:
-    """The rows of jobs.stats, by function name and by minion id."""
+    """The statistics that jobs.stats returns: one row for each function name and one for each minion id."""
 
     functions: dict[str, Row] = field(default_factory=dict)
     minions: dict[str, Row] = field(default_factory=dict)

@@ -150,9 +150,11 @@ def _unlocked(options: MasterOptions, role: str, remote: str | None) -> dict[str
 def _of_users(
     backends: Iterable[UserFiles], work: Callable[[UserFiles], tuple[list[str], list[str]]], key: str
 ) -> dict[str, list[str]]:
-    """Call a function of each of the users' fileserver backends.
+    """Call ``work`` with each of the users' fileserver backends; ``work`` returns (lines about successes, lines about
+    failures).
 
-    Return the lines of success under ``key``, and the lines of failure under ``errors``.
+    Return {key: lines about successes, "errors": lines about failures} of all backends. Raises RunnerFault if a
+    backend fails.
     """
     outcome: dict[str, list[str]] = {}
     for backend in backends:

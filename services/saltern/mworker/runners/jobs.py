@@ -127,7 +127,7 @@ def list_job(
 
 
 def print_job(tools: RunnerTools, jid: object, ext_source: object = None) -> dict[str, object]:
-    """Return {jid: the job as list_job shows it}."""
+    """Return {jid: job}, where the job is the map that list_job returns, without ``jid``."""
     job = list_job(tools, jid, ext_source)
     return {str(job.pop("jid")): job}
 
@@ -232,7 +232,9 @@ def last_run(
     display_progress: bool = False,
     **filters: object,
 ) -> dict[str, object] | bool:
-    """Return the newest job that matches, as print_job shows it; False if there is none. Filters are those of list_jobs."""
+    """Return {jid: job} of the newest job that matches, as print_job shows it; False if no job matches. Filters are
+    those of list_jobs.
+    """
     found = list_jobs(
         tools, ext_source, None, metadata, function, target, None, None, display_progress, **filters, limit=1
     )

@@ -190,7 +190,7 @@ class _Found:
         self._found = found
 
     def add(self, minion: str, load: Mapping[str, object]) -> None:
-        """Store the return ``load`` of a minion under the minion's id."""
+        """Store the return ``load`` of a minion in the map of minion id to return."""
         self._found[minion] = dict(load)
 
     def add_silent(self, minion: str, jid: str) -> None:

@@ -68,8 +68,9 @@ def orchestrate_single(
     pillar: Mapping[str, object] | None = None,
     **kwargs: object,
 ) -> dict[str, object]:
-    """Run a single state of an orchestration, for example ``fun=salt.wheel name=key.list_all``; return the same map as
-    ``orchestrate``.
+    """Run a single state of an orchestration, for example ``fun=salt.wheel name=key.list_all``.
+
+    Returns ``{"data": {id: running}, "outputter": "highstate", "retcode": 0 or 1}``.
     """
     given = {"test": test, "pillar": _map(pillar)}
     named = {key: value for key, value in given.items() if value is not None}
@@ -84,8 +85,9 @@ def orchestrate_high(
     pillar: Mapping[str, object] | None = None,
     **kwargs: object,
 ) -> dict[str, object]:
-    """Run an orchestration that is passed as high data (``data``: a map of state ID to states); return the same map as
-    ``orchestrate``.
+    """Run an orchestration that is passed as high data (``data``: a map of state ID to states).
+
+    Returns ``{"data": {id: running}, "outputter": "highstate", "retcode": 0 or 1}``.
     """
     given = {"test": test, "pillar": _map(pillar)}
     named = {key: value for key, value in given.items() if value is not None}

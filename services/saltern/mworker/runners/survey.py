@@ -9,7 +9,7 @@ from saltern.mworker.runners.runner import RunnerFault, RunnerTools
 
 
 class EqualReturns(TypedDict):
-    """The minions whose returns are equal."""
+    """One group of survey.hash: the minions (``pool``) whose returns are equal, and that return as text."""
 
     pool: list[str]
     #: The common return as text.

@@ -59,7 +59,7 @@ def get_opts(tools: RunnerTools) -> dict[str, object]:
 
 
 def error(tools: RunnerTools, name: str | None = None, message: str = "") -> dict[str, object]:
-    """Fail with this message; without a name return {} (Salt's ``error.error``)."""
+    """Fail with the error text ``name: message``; without ``name`` return {} (Salt's ``error.error``)."""
     if name is not None:
         raise RunnerFault(f"{name}: {message}" if message else str(name))
     return {}
