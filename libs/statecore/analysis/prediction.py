@@ -87,7 +87,7 @@ Plans = Mapping[tuple[str, str, str], Mapping[str, Plan]]
 
 
 def predicted(graph: Graph, running: Running, plans: Plans) -> list[Prediction]:
-    """Return the predicted result of each state of a state run, in order of evaluation.
+    """Return a list with the Prediction for each state of a state run, in order of evaluation.
 
     ``running`` is the running dictionary of the run in test mode; ``plans`` are the plans that native states returned
     in it.
@@ -252,8 +252,8 @@ _MOVING = frozenset({PredictedOutcome.CHANGE, PredictedOutcome.UNKNOWN})
 
 
 def _verdict(entry: RunningEntry, low: Low, plans: Mapping[str, Plan], *, reacts: bool) -> PredictedOutcome:
-    """Return the outcome that the state's own test return predicts. ``reacts``: the return may include mod_watch's
-    changes.
+    """Return the result (change, failure, no change, unknown) that a state's own return in test mode predicts.
+    ``reacts``: the return may include mod_watch's changes.
     """
     steps = any(plan.steps for plan in plans.values())
     if entry["result"] is False:

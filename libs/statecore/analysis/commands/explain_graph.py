@@ -30,8 +30,8 @@ def configure_explain(parser: argparse.ArgumentParser) -> None:
 
 
 def run_explain(given: argparse.Namespace) -> tuple[int, str]:
-    """Return (exit code, output) of ``statecore explain``. Raise CommandFault for wrong options, SlsError for an
-    unknown ID.
+    """Run ``statecore explain`` and return (exit code, output). Raise CommandFault for wrong options, SlsError if the
+    tree does not compile or the run does not contain the ID.
     """
     slses = None if given.sls == "highstate" else [each for each in given.sls.split(",") if each]
     with runtime_of(parsed_options(given, grains=given.grains)) as runtime:
@@ -52,8 +52,8 @@ def configure_graph(parser: argparse.ArgumentParser) -> None:
 
 
 def run_graph(given: argparse.Namespace) -> tuple[int, str]:
-    """Return (exit code, output) of ``statecore graph``. Raise CommandFault for wrong options, SlsError if the tree is
-    faulty.
+    """Run ``statecore graph`` and return (exit code, output). Raise CommandFault for wrong options, SlsError if the
+    tree does not compile.
     """
     slses = [each for word in given.sls for each in word.split(",") if each] or None
     with runtime_of(parsed_options(given, grains=given.grains)) as runtime:

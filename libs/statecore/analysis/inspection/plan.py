@@ -62,8 +62,8 @@ def run_matches(parts: RunParts, slses: Sequence[str] | None) -> Mapping[str, Se
 
 
 def plan(parts: RunParts, slses: Sequence[str] | None) -> Planned:
-    """Return the predicted changes of a run of these SLS files, or of the top file's if ``slses`` is None. The host stays
-    unchanged.
+    """Predict the changes of a run of these SLS files, or of the top file's if ``slses`` is None. Return a Planned: the
+    prediction for each state, the ``file:line`` of each state, and the requisite graph. The host stays unchanged.
 
     ``parts`` must be in test mode. Raise SlsError if the SLS files do not render or compile.
     """

@@ -29,7 +29,9 @@ def validate(ctx: Context, config: object) -> tuple[bool, str]:
 
 
 def beacon(ctx: Context, config: list[dict[str, object]]) -> list[dict[str, object]]:
-    """Return an event ``{"diskusage": percent, "mount": mount point}`` for each file system that reaches its limit."""
+    """Return a list of events ``{"diskusage": percent, "mount": mount point}``, one for each file system that reaches
+    its limit.
+    """
     found = []
     for entry in own(config):
         for pattern, limit in entry.items():

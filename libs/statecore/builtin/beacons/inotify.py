@@ -60,8 +60,8 @@ def _fault_of(options: object) -> str:
 
 
 def beacon(ctx: Context, config: list[dict[str, object]]) -> list[dict[str, object]]:
-    """Return an event ``{"path": file, "change": "IN_CREATE"}`` for each file change since the last check. The event's
-    tag is the watched path.
+    """Return a list of events ``{"path": file, "change": "IN_CREATE"}``, one for each file change since the last check.
+    The event's tag is the watched path.
 
     Option ``coalesce``: report equal changes of one check once. Options of a path: ``recurse`` watches all directories
     below it, ``auto_add`` also directories that are created later. ``exclude`` is a list of path prefixes, globs, or

@@ -60,8 +60,8 @@ def validate(ctx: Context, config: object) -> tuple[bool, str]:
 
 
 def beacon(ctx: Context, config: list[dict[str, object]]) -> list[dict[str, object]]:
-    """Return an event for each new journal entry that has all fields of a service. The event's tag is the service
-    name.
+    """Return a list of events, one for each new journal entry that has all fields of a service: the entry's fields. The
+    event's tag is the service name. Raise CommandError if journalctl fails.
     """
     whole = merged(config)
     key = f"{whole.get('_beacon_name', 'journald')}.cursor"

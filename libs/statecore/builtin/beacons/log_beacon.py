@@ -38,8 +38,9 @@ def validate(ctx: Context, config: object) -> tuple[bool, str]:
 
 
 def beacon(ctx: Context, config: list[dict[str, object]]) -> list[dict[str, object]]:
-    """Return an event ``{"match": "yes", "raw": line, "error": ""}`` for each new line of the log file whose beginning
-    matches a regular expression. The event's tag is the tag that the configuration has for this expression.
+    """Return a list of events ``{"match": "yes", "raw": line, "error": ""}``, one for each new line of the log file
+    whose beginning matches a regular expression. The event's tag is the tag that the configuration has for this
+    expression.
     """
     whole = merged(config)
     patterns = {

@@ -47,8 +47,8 @@ def validate(ctx: Context, config: object) -> tuple[bool, str]:
 
 
 def beacon(ctx: Context, config: list[dict[str, object]]) -> list[dict[str, object]]:
-    """Return an event ``{"interface": name, "network_info": {counter: number}}`` for each network interface of which
-    one counter reaches its limit.
+    """Return a list of events ``{"interface": name, "network_info": {counter: number}}``, one for each network
+    interface of which one counter reaches its limit.
     """
     counters = _counters(ctx)
     found = []

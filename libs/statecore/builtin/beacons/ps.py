@@ -24,8 +24,8 @@ def validate(ctx: Context, config: object) -> tuple[bool, str]:
 
 
 def beacon(ctx: Context, config: list[dict[str, object]]) -> list[dict[str, object]]:
-    """Return an event ``{process name: "Running"}`` or ``{process name: "Stopped"}`` for each process that has the
-    status that the configuration names.
+    """Return a list of events ``{process name: "Running"}`` or ``{process name: "Stopped"}``, one for each process that
+    has the status that the configuration names.
     """
     running = {each.name for each in processes.all_of(ctx.host)}
     found: list[dict[str, object]] = []

@@ -31,12 +31,13 @@ def validate(ctx: Context, config: object) -> tuple[bool, str]:
 
 
 def beacon(ctx: Context, config: list[dict[str, object]]) -> list[dict[str, object]]:
-    """Return an event ``{name: {"running": bool}, "service_name": name}`` for each service. The event's tag is the
-    service name.
+    """Return a list of events ``{name: {"running": bool}, "service_name": name}``, one for each service. The event's
+    tag is the service name.
 
     Options of a service: ``onchangeonly`` (only when the status changes, and at the minion's start unless
-    ``emitatstartup`` is false), ``delay`` (seconds that a change has to last), ``is_running_state`` (only if the service
-    runs, or if it does not), ``uncleanshutdown`` (path of a pid file: report whether a stopped service has left it).
+    ``emitatstartup`` is false), ``delay`` (seconds that a change has to last), ``is_running_state`` (only if the
+    service runs, or if it does not), ``uncleanshutdown`` (path of a pid file: report whether a stopped service has left
+    it).
     """
     whole = merged(config)
     known = ctx.scratch.setdefault(f"{whole.get('_beacon_name', 'service')}.last", {})

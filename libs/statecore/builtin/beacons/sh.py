@@ -66,8 +66,8 @@ def validate(ctx: Context, config: object) -> tuple[bool, str]:
 
 
 def beacon(ctx: Context, config: list[dict[str, object]]) -> list[dict[str, object]]:
-    """Return an event ``{"cmd": program, "args": arguments, "user": name}`` for each command that a user started in a
-    shell. The event's tag is the shell's process id.
+    """Return a list of events ``{"cmd": program, "args": arguments, "user": name}``, one for each command that a user
+    started in a shell since the last check. The event's tag is the shell's process id.
     """
     traced, refused = _known(ctx, config)
     every = {each.pid: each for each in processes.all_of(ctx.host)}

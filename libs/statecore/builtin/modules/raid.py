@@ -194,8 +194,8 @@ def parse_scan(text: str) -> dict[str, dict[str, str]]:
 
 
 def parse_detail(text: str, device: str) -> dict[str, object]:
-    """Return the output of ``mdadm --detail`` as a map of property to value, with ``members``: a map of number to a
-    map that describes the member.
+    """Return the output of ``mdadm --detail`` as a map of property to value, with ``members``: a map of number to a map
+    of device, major, minor, number, raiddevice and state.
     """
     members: dict[str, dict[str, str]] = {}
     found: dict[str, object] = {"members": members}

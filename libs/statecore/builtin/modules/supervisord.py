@@ -228,8 +228,8 @@ def _binary(ctx: Context, bin_env: str | None) -> str:
 
 
 def _members(name: str) -> str:
-    """Return the name of supervisord's programs with ``group:*`` written as ``group:``, which supervisorctl also reads
-    as all programs of the group.
+    """Return the argument ``name`` of a ``supervisord`` function in the form that supervisorctl reads: ``group:`` in
+    place of ``group:*``, for all programs of the group.
     """
     return str(name).removesuffix("*") if str(name).endswith(":*") else str(name)
 

@@ -161,7 +161,7 @@ def state_schema(ctx: Context, module: str = "") -> list[dict[str, object]]:
 
 
 def reload_modules(ctx: Context) -> bool:
-    """Load the minion's modules on disk again; the next job gets the new modules. Return whether this succeeded."""
+    """Load the minion's modules again from disk; the next job gets the new modules. Return whether this succeeded."""
     return ctx.minion.refresh_modules()
 
 

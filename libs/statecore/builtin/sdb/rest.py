@@ -15,7 +15,7 @@ ALIASES = {"set": "set_"}
 
 
 def get(ctx: Context, key: str, profile: Mapping[str, object] | None = None) -> object:
-    """Send the request that the profile has under the key's name. Return the decoded body of the response.
+    """Send the HTTP request that the profile has under the key's name. Return the decoded body of the response.
 
     Raise CommandError for an unknown name, and if the server does not answer.
     """

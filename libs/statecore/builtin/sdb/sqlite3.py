@@ -21,7 +21,9 @@ ALIASES = {"set": "set_"}
 
 
 def get(ctx: Context, key: str, profile: Mapping[str, object] | None = None) -> object:
-    """Return the value that the database has under a key; None if there is none. Raise CommandError if SQLite fails."""
+    """Return the value that the profile's SQLite database has under a key; None if it has none. Raise CommandError if
+    SQLite fails.
+    """
     profile = profile or {}
     with _database(ctx, profile) as (connection, table):
         query = str(profile.get("get_query") or f"SELECT value FROM {table} WHERE key=:key")
@@ -30,7 +32,7 @@ def get(ctx: Context, key: str, profile: Mapping[str, object] | None = None) -> 
 
 
 def set_(ctx: Context, key: str, value: object, profile: Mapping[str, object] | None = None) -> bool:
-    """Store a value under a key in the database and return True. Raise CommandError if SQLite fails."""
+    """Store a value under a key in the profile's SQLite database. Return True. Raise CommandError if SQLite fails."""
     profile = profile or {}
     with _database(ctx, profile) as (connection, table):
         query = str(profile.get("set_query") or f"INSERT OR REPLACE INTO {table} VALUES (:key, :value)")

@@ -164,7 +164,9 @@ def list_absent(
 
 
 def _read(ctx: Context, name: str, acl_type: str, *, recurse: bool) -> _Acl | Plan:
-    """Return the ACLs of a path; a failed Plan if there is no such path or no entry of this kind."""
+    """Return the ACL entries of one kind of a path (and with ``recurse`` of everything below it) as _Acl; a failed Plan
+    if there is no such path or no entry of this kind.
+    """
     if not ctx.host.path(name).exists():
         return Plan.failed(f"{name} does not exist")
     default = acl_type.startswith(("d:", "default:"))

@@ -42,8 +42,8 @@ class ApkPackage:
 
 
 def parse_database(text: str) -> dict[str, ApkPackage]:
-    """Parse apk's database ``installed`` into a map of name to package. Its records are lines ``letter:value`` and end
-    with an empty line.
+    """Parse the text of apk's database ``installed`` into a map of package name to ApkPackage. A package's lines
+    ``letter:value`` end with an empty line.
     """
     found: dict[str, ApkPackage] = {}
     for record in text.split("\n\n"):
@@ -64,8 +64,8 @@ def parse_database(text: str) -> dict[str, ApkPackage]:
 
 
 def packages(ctx: Context) -> Mapping[str, ApkPackage]:
-    """Return a map of name to package for the packages that apk has installed. The database is read again only if its
-    file changed.
+    """Return a map of package name to ApkPackage (version, architecture, paths of files) for the packages that apk has
+    installed. The database is read again only if its file changed.
     """
     place = next((place for place in _DATABASES if ctx.host.path(place).is_file()), _DATABASES[0])
     path = ctx.host.path(place)

@@ -109,8 +109,8 @@ def options(given: Mapping[str, object]) -> list[str]:
 def available_packages(
     host: ManagedHost, names: Sequence[str], given: Mapping[str, object], own: str, *, all_versions: bool = False
 ) -> list[AvailablePackage]:
-    """Return the packages of these names that dnf's repositories offer, newest first. Without names return all
-    packages. Raise CommandError if dnf fails.
+    """Return a list of AvailablePackage, newest first, for the packages of these names that dnf's repositories offer;
+    without names for all packages. Raise CommandError if dnf fails.
 
     ``own``: the host's architecture.
     """
@@ -129,10 +129,10 @@ def upgrades(host: ManagedHost, given: Mapping[str, object], own: str) -> list[A
 
 
 def parse_listing(text: str, own: str) -> list[AvailablePackage]:
-    """Parse a package listing of dnf into a list of AvailablePackage, newest first. ``own``: the host's
-    architecture.
+    """Parse a package listing of dnf into a list of AvailablePackage, newest first. ``own``: the host's architecture.
 
-    Three words are one package, because dnf breaks the line after a long name.
+    Each three words of the listing (name, version, repository) are one package, because dnf breaks the line after a
+    long name.
     """
     words = [word for line in text.splitlines() if line.strip().lower() not in _HEADINGS for word in line.split()]
     found = []

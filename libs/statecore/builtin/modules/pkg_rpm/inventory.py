@@ -24,8 +24,8 @@ def architecture(ctx: Context) -> str:
 
 
 def packages(ctx: Context) -> Mapping[str, list[rpm.RpmPackage]]:
-    """Return a map of name to the list of packages of that name that rpm has installed. Some packages are installed in
-    several versions.
+    """Return a map of package name to the list of RpmPackage of this name that rpm has installed. Some packages are
+    installed in several versions.
     """
     state = rpm.state(ctx.host)
     known: tuple[object, Mapping[str, list[rpm.RpmPackage]]] | None = ctx.scratch.get(_KNOWN)

@@ -56,7 +56,9 @@ def missing(host: ManagedHost) -> str | None:
 
 
 def read(ctx: Context) -> list[Lock]:
-    """Return all version locks of the host; [] if packages cannot be locked. Raise CommandError for a damaged file."""
+    """Return the version locks of the host as a list of Lock (package name, line of the lock file); [] if packages
+    cannot be locked. Raise CommandError for a damaged file.
+    """
     used = dnf.name(ctx.host)
     if used not in _PLUGINS:
         return _read_toml(_text(ctx.host, _TOML))
@@ -72,8 +74,8 @@ def names(ctx: Context) -> list[str]:
 
 
 def parse(text: str) -> list[Lock]:
-    """Parse the text of a file of version locks into a list of Lock, one for each line. A line with ``!`` excludes a
-    version and is no lock.
+    """Parse the text of a file of version locks. Return a list of Lock (package name, line), one for each line. A line
+    with ``!`` excludes a version and is no lock.
     """
     found = []
     for line in text.splitlines():

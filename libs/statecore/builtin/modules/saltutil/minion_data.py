@@ -36,12 +36,12 @@ def refresh_grains(ctx: Context, refresh_pillar: bool = True, clean_pillar_cache
 
 
 def refresh_modules(ctx: Context, **kwargs: object) -> bool:
-    """Load the minion's modules on disk again; the next job gets the new modules. Return whether this succeeded."""
+    """Load the minion's modules again from disk; the next job gets the new modules. Return whether this succeeded."""
     return ctx.minion.refresh_modules()
 
 
 def refresh_matchers(ctx: Context) -> bool:
-    """Load the minion's matcher modules on disk again; the next job gets the new ones. Return whether this
+    """Load the minion's matcher modules again from disk; the next job gets the new ones. Return whether this
     succeeded.
     """
     return ctx.minion.refresh_modules()

@@ -14,8 +14,8 @@ from statecore.system.certificates import issuing, references
 
 
 def reader(ctx: Context) -> Callable[[object], bytes]:
-    """Return the function with which the package ``certificates`` reads an argument that is a path of the host or
-    content. It returns bytes.
+    """Return a function that reads an argument of an ``x509`` function, a path of the host or the content itself, and
+    returns the content as bytes.
     """
     return lambda reference: references.content(ctx.host, reference)
 

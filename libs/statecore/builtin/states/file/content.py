@@ -53,7 +53,7 @@ class Spec:
     def rendered(self, ctx: Context, text: str, address: str, name: str) -> str:
         """Render a template's text with the values of the state, and return the text of the file.
 
-        ``address``: its source, for error messages; ``name``: the managed file. Raises SlsError.
+        ``address``: its source, for error messages; ``name``: the managed file. Raises SlsError if the template fails.
         """
         gathered = {} if self.accumulator is None else {"accumulator": self.accumulator}
         # Templates are bound to the grains of the run's start; ``grains.set`` may have changed them since.

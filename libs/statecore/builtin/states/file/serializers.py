@@ -85,8 +85,8 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def _dump_toml(data: object, options: Mapping[str, object]) -> str:
-    """Return data as TOML text with a final line end. Raises TypeError for options and for values that TOML does not
-    have.
+    """Return data as TOML text with a final line end. Raises TypeError for values that TOML does not have, and if
+    ``options`` is not empty, because TOML takes no options.
     """
     if options:
         raise TypeError(f"toml takes no options, but {', '.join(options)}")
@@ -96,7 +96,9 @@ def _dump_toml(data: object, options: Mapping[str, object]) -> str:
 
 
 def _load_toml(data: bytes, options: Mapping[str, object]) -> object:
-    """Return the data of a TOML file's content. Raises ValueError for invalid TOML, TypeError for options."""
+    """Return the data of a TOML file's content. Raises ValueError for invalid TOML, and TypeError if ``options`` is not
+    empty, because TOML takes no options.
+    """
     import tomllib  # few trees use it
 
     if options:

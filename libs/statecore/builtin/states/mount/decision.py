@@ -113,10 +113,11 @@ def inspect(ctx: Context, request: WantedMount) -> MountStatus:
 def decide(
     ctx: Context, request: WantedMount, found: MountStatus, lenient: Leniency, patterns: Sequence[str], *, wanted: bool
 ) -> MountAction:
-    """Return the action that ``mount.mounted`` takes at a mount point.
+    """Return the MountAction (mount, remount, unmount, nothing or failure, with comments) that ``mount.mounted`` takes
+    at a mount point.
 
-    ``patterns``: regular expressions for devices that count as the wanted device; ``wanted``: False if nothing is to
-    be mounted now.
+    ``patterns``: regular expressions for devices that count as the wanted device; ``wanted``: False if nothing is to be
+    mounted now.
     """
     if found.active is None:
         return _not_mounted(request, found) if wanted else _not_wanted(request, found)
