@@ -198,7 +198,8 @@ class Audit:
     def _write(self, lines: bytes, last: str, count: int, size: int, now_ms: int, kept: int, most_bytes: int) -> bool:
         """Append a seal over ``count`` entries to the chain. Return False if another process sealed at the same time.
 
-        ``lines``: a line with stream id and code for each entry; ``last``: stream id of the last one; ``size``: their bytes.
+        ``lines``: a line with stream id and authentication code for each entry; ``last``: stream id of the last entry;
+        ``size``: bytes of the entries.
         """
         me, before = self._writer(), self._last
         total, size_of_all = before.total + count, before.total_size + size

@@ -219,8 +219,8 @@ def verify(
     """Check that no audit entry was changed, inserted, moved or removed; return a Verified, whose ``faults`` are empty
     if all is well.
 
-    ``end``: text and code of the recorded end, which is the last seal. ``known``: the seal that an earlier check
-    printed; without it a Redis that was set back to an older state is not noticed.
+    ``end``: JSON text and authentication code of the recorded end, which is the last seal. ``known``: the seal that an
+    earlier check printed; without it a Redis that was set back to an older state is not noticed.
     """
     faults: list[str] = []
     counts, waiting = _Counts(), _Peeked(entries)

@@ -98,13 +98,13 @@ class Lives:
         return found
 
     def sign(self, minion: str, signs: Sequence[Sign], now_ms: int) -> list[SignResult]:
-        """Record a minion's signs (JID, reached state, milliseconds since 1970) and its presence; return a
-        SignResult for each, in order.
+        """Record the states that a minion reports for its jobs (``signs``: JID, reached state, milliseconds since
+        1970) and its presence; return a SignResult for each, in order.
 
-        A sign that the table ``life.MOVES`` does not allow changes nothing. A minion whose sign ``delivered`` is
-        answered by ``cancelled`` or ``expired`` must not start the job. A time in the future, or before the
-        previous state, is corrected. The caller checks that a minion sends only ``life.MINION_SIGNS``. Raises
-        ValueError for an unknown state.
+        A report that the table ``life.MOVES`` does not allow changes nothing. A minion whose report ``delivered`` is
+        answered by ``cancelled`` or ``expired`` must not start the job. A time in the future, or before the previous
+        state, is corrected. The caller checks that a minion reports only ``life.MINION_SIGNS``. Raises ValueError for
+        an unknown state.
         """
         names: list[str] = []
         arguments: list[str | int] = [minion, now_ms]
@@ -181,12 +181,12 @@ class Lives:
         return self._loads(minion, 0, now_ms, 0, LETTERS[State.OFFLINE] if offline else _UNDELIVERED)
 
     def resend(self, minion: str, load: dict[str, object], now_ms: int, *, again: bool = False) -> bool:
-        """Publish a waiting job again, to one minion that cannot ask for missed jobs. The job is then in the state
-        expected there.
+        """Publish a waiting job again, to one minion that cannot ask for missed jobs. The state of the job on this
+        minion is then ``expected``.
 
         Return False if nothing was published: another worker published it, or the job waits no longer. ``again``:
-        publish it also if it is in the state expected already, because the minion has just started and may have
-        lost an earlier publication.
+        publish it also if its state is ``expected`` already, because the minion has just started and may have lost an
+        earlier publication.
         """
         also = LETTERS[State.EXPECTED] if again else ""
         jid = str(load["jid"])

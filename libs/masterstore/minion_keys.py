@@ -88,7 +88,7 @@ class MinionKeys:
     def store(self, minion: str, pem: str, state: str) -> None:
         """Store a minion's public key in a state and remove it from every other state.
 
-        A denied key is kept beside the key that is in force, until it is moved to another state.
+        A denied key is kept beside the minion's other key, until it is moved to another state.
         """
         if state == "denied":
             with self._client.calling() as server:

@@ -74,8 +74,8 @@ class RunnerJobs:
         """Record that a runner's job starts; return its JID, or the JID that an earlier request with this
         ``request_id`` got.
 
-        ``master``: id under which the result will be stored. ``ttl``: seconds to keep the job. The job is added
-        to the list of recent jobs only when it ends, so that it does not find itself.
+        ``master``: id under which the result will be stored. ``ttl``: seconds to keep the job. The job is added to the
+        list of recent jobs only when it ends, so that a runner that lists jobs does not list itself.
         """
         jid = str(load["jid"])
         names = [keys.request(request_id), keys.load(jid), keys.job(jid), keys.job_minions(jid), keys.RUNNERS]

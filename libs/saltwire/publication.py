@@ -123,10 +123,10 @@ def _verify(sealed: bytes, outer: Mapping[str, object], master_pub: PublicKey | 
 
 
 def _is_packed_map(sealed: bytes) -> bool:
-    """Return whether bytes are one packed map, as everything is that a master signs except publications.
+    """Return whether bytes are one packed map. A master signs packed maps everywhere, except in publications.
 
-    A master that signs the nonce of a sign-in unread can be made to sign a map that is a valid ciphertext, too. A real
-    ciphertext begins with random bytes and is never a packed map.
+    A master that signs the nonce of a sign-in without a check can be made to sign a map that is a valid ciphertext,
+    too. A real ciphertext begins with random bytes and is never a packed map.
     """
     if not sealed or not (sealed[0] & 0xF0 == 0x80 or sealed[0] in (0xDE, 0xDF)):
         return False

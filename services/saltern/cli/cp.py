@@ -1,6 +1,6 @@
 """The command ``salt-cp``: copies files of this machine to minions, in chunks.
 
-Each chunk is a job. The next chunk is sent to the minions that confirmed the one before.
+Each chunk is a job. A chunk is sent only to the minions that confirmed the previous chunk.
 """
 
 from __future__ import annotations

@@ -104,9 +104,11 @@ def _limit(given: object) -> int | None:
 
 @contextlib.contextmanager
 def _whole_file(path: Path) -> Iterator[Callable[[str], object]]:
-    """Yield a function that writes text to a temporary file; rename that file to ``path`` at the end of the ``with`` block.
+    """Context manager: yield a function that writes text to a temporary file; rename that file to ``path`` at the end
+    of the block.
 
-    If the block or a write fails, ``path`` is not changed. Raise CommandError, also for ControlError and ControlTimeout.
+    If the block or a write fails, ``path`` is not changed. A failed write, ControlError and ControlTimeout become
+    CommandError.
     """
     try:
         with (

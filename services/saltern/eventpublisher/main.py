@@ -1,7 +1,9 @@
-"""The role eventpublisher: forwards events from port 4512 to all subscribers of port 4513 whose prefix matches the tag.
+"""The role eventpublisher: forwards events from port 4512 to all subscribers of port 4513 whose prefix matches the
+tag.
 
-A subscription to a topic that begins with PROBE is echoed, so that a subscriber knows when its subscription is in force
-(see ``kit.links.event_bus``). A subscriber that reads too slowly loses the events that exceed its queue.
+A subscription to a topic that begins with PROBE is echoed: the echo tells the subscriber that its earlier
+subscriptions are active (see ``kit.links.event_bus``). A subscriber that reads too slowly loses the events that exceed
+its queue.
 
 Source: docs/execution.md#event-publisher
 """

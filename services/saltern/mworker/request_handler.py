@@ -207,9 +207,11 @@ class RequestHandler:
         return _deferred(opened, value) if isinstance(value, DeferredReply) else seal_reply(opened, value)
 
     def _came_before(self, opened: OpenedRequest, repeat: Repeat, policy: MinionPolicy = MinionPolicy.OWN) -> bool:
-        """Return True if the same request was handled before: it then needs its answer again, but not its effect.
+        """Return True if the same request was handled before: its answer is sent again, but its command is not carried
+        out a second time.
 
-        Raises PeerFault if it is too old. A request that a worker died over may be half done: it is carried out again.
+        Raises PeerFault if the request is too old. A request is carried out again if the worker that had it before
+        died, because that worker may have done only half of it.
         """
         if self._window <= 0 or not opened.proved:
             return False

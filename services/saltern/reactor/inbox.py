@@ -160,10 +160,11 @@ class Inbox:
     # --------------------------------------------------------------------------------------------------------------- the table
 
     def _sync_table(self, *, first: bool = False) -> None:
-        """Load the table of reactions that the reactors share in Redis, and register the tags that it needs.
+        """Load the table of reactions that the reactors share in Redis, and register the event tags that it needs.
 
-        At the first start with a new configuration, publish this reactor's table; and also where the table in Redis was
-        lost, is older than this reactor's, or was not written by a reactor.
+        This reactor's own table is published instead if the table in Redis is missing, is older than this reactor's,
+        or was not written by a reactor; at this reactor's start (``first``) also if it belongs to another
+        configuration.
         """
         version, text = self._store.event_groups.state(GROUP)
         if not text or version < self._version or (not self._table.take(text) and first):

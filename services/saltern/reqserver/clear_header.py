@@ -1,7 +1,8 @@
 """Reads the unencrypted part of a request: the id of the sender and, if the request is not encrypted, its command.
 
-Nothing in it is proved. It decides about order and pools, never about permissions. A malformed request gives an empty header;
-the worker will refuse the request. Reading takes microseconds, however large or nested a request is.
+Nothing in this part is authenticated. It decides about order and pools, never about permissions. A malformed request
+gives an empty header; the worker will refuse the request. Reading takes microseconds, however large or nested a
+request is.
 
 Source: docs/protocol.md#request-envelope
 """

@@ -1,9 +1,11 @@
-"""Port 4506: connections of minions, on plain sockets. One thread, no queue: a request is handed on as soon as it is complete.
+"""Port 4506: connections of minions, on plain sockets. One thread and no queue: a request is passed on as soon as it
+is complete.
 
-What strangers can occupy is bounded: connections (the one that was silent longest makes room), bytes of requests that are
-not complete (the oldest makes room), answers that are not read (the connection is not read either). Of one address, new
-connections above a rate are closed at once, and above a rate of requests its connections are not read until it is within
-the rate again: its requests wait in its own machine.
+The resources that strangers can occupy are bounded. If there are too many connections, the one that was silent longest
+is closed. If incomplete requests have too many bytes, the connection with the oldest one is closed. A connection whose
+answers are not read is not read either. For one address, new connections above a rate are closed at once. Above a rate
+of requests, the address's connections are not read until it is within the rate again, so its requests wait in its own
+machine.
 
 Source: docs/protocol.md#request-framing
 """

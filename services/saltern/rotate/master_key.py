@@ -100,10 +100,10 @@ class _Master:
 
 
 def rotate_master_key(files: KeyFiles, control: ControlClient, *, keysize: int, patience: float, force: bool) -> None:
-    """Replace the master's RSA key. ``patience``: seconds to wait for minions.
+    """Replace the master's RSA key. ``patience``: seconds to wait until minions know the new key.
 
-    If minions do not know the new key then, both keys stay valid and the ids are printed; ``force``: the old key is removed
-    all the same. Raises RotationError, OSError, ControlError, ControlTimeout.
+    If some minions do not know it after that time, both keys stay valid and the ids of these minions are printed. With
+    ``force`` the old key is removed nevertheless. Raises RotationError, OSError, ControlError, ControlTimeout.
     """
     master = _Master(control)
     new = _begin(files, keysize)

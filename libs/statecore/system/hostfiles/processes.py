@@ -1,8 +1,8 @@
 """The processes of the managed host, from /proc (proc(5)).
 
-For a mounted host with its own /proc, that one is read. Without it, this machine's /proc is read: the host's processes
-are those whose root directory is the host's root. They are visible only if the host shares its process ids with this
-container. Kernel-wide figures (processor, memory, disks) are the same in any /proc.
+A mounted host with a /proc of its own is read from that /proc. Otherwise this machine's /proc is read: the host's
+processes are those whose root directory is the host's root. They are visible only if the host shares its process ids
+with this container. Kernel-wide figures (processor, memory, disks) are the same in any /proc.
 """
 
 from __future__ import annotations

@@ -110,8 +110,9 @@ def parse_arguments(words: Iterable[str], no_parse: Iterable[str] = ()) -> tuple
 def on_the_wire(positional: Iterable[object], keyword: Mapping[str, object]) -> list[object]:
     """Return positional and keyword arguments as one list, the field ``arg`` of a publication.
 
-    All keyword arguments are one last mapping with ``__kwarg__: True``. It is the last, so that nothing before it counts
-    instead: minions of Saltern 0.1 take a text ``name=value`` of several lines for a keyword argument, too.
+    All keyword arguments are in one mapping with ``__kwarg__: True`` at the end of the list. Later values replace
+    earlier ones: minions of Saltern 0.1 also take a positional text ``name=value`` of several lines for a keyword
+    argument.
     """
     arguments = list(positional)
     if keyword:

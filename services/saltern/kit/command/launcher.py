@@ -1,4 +1,5 @@
-"""Starts a command so that Ctrl-C at any moment, and a standard output that cannot be written, end it with a line and an exit code.
+"""Starts a command in such a way that Ctrl-C at any moment, or a standard output that cannot be written, ends it with
+one line on stderr and an exit code.
 
 Almost nothing is imported before Ctrl-C is caught; the program's module is named by the caller and imported here.
 """

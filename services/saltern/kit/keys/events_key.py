@@ -1,8 +1,9 @@
-"""The key of events: shared by the roles that keep events in Redis (mworker, maintenance) and the role that obeys them (reactor).
+"""The key of events, by which events in Redis are authenticated. It is shared by the roles that keep events in Redis
+(mworker, maintenance) and the role that acts on them (reactor).
 
-``saltern keygen`` writes it as ``events.key`` into the directories of these roles. It is not derived from the master's secret, so
-a reactor that has it can publish nothing in the master's name. ``events.key.old`` is the key before: codes by it are still
-accepted.
+``saltern keygen`` writes it as ``events.key`` into the directories of these roles. It is not derived from the master's
+secret, so a reactor that has it can publish nothing in the master's name. ``events.key.old`` is the replaced key:
+codes that were made with it are still accepted.
 """
 
 from __future__ import annotations

@@ -152,12 +152,12 @@ def make_keys(
     operators: Sequence[str] = (),
     new_events_key: bool = False,
 ) -> list[Path]:
-    """Make the missing key files of all roles below ``directory`` and return the paths of the new files.
-    Existing files are kept.
+    """Make the missing key files of all roles below ``directory`` and return the paths of the new files. Existing
+    files are kept.
 
-    ``operators``: names of people who get a key of their own. ``keysize``: bits of the master's RSA key.
-    ``owner``: (uid, gid) that all files get; None: no change. ``new_events_key``: replace the key of events; the
-    one before is kept beside it. Raises OSError, and ConfigError for a malformed key file.
+    ``operators``: names of people who get a key of their own. ``keysize``: bits of the master's RSA key. ``owner``:
+    (uid, gid) that all files get; None: no change. ``new_events_key``: replace the key of events; the replaced key is
+    kept as ``events.key.old``. Raises OSError, and ConfigError for a malformed key file.
     """
     files = _Files()
     publics = _curve_keys(directory, files)
@@ -200,8 +200,8 @@ def make_redis_login(directory: Path, host: str, *, owner: tuple[int, int] | Non
 def make_redis_tls(directory: Path, hosts: Sequence[str], *, owner: tuple[int, int] | None = None) -> list[Path]:
     """Make the missing files of ``directory/redis/tls`` and return the paths of the new files.
 
-    ``hosts``: names and addresses by which the roles reach Redis; they check them. Raises OSError, and ConfigError for a
-    malformed authority.
+    ``hosts``: names and addresses by which the roles reach Redis; the roles compare them with Redis' certificate.
+    Raises OSError, and ConfigError for a malformed authority.
     """
     files = _Files()
     place = directory / "redis" / "tls"

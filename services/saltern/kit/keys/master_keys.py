@@ -99,7 +99,7 @@ class MasterKeys:
 
     @classmethod
     def load(cls, directory: Path) -> MasterKeys:
-        """Return the master's keys from the files ``master.pem``, ``master.previous.pem`` (where it is there) and
+        """Return the master's keys from the files ``master.pem``, ``master.previous.pem`` (if it exists) and
         ``master.secret`` in ``directory``.
 
         Raises ConfigError whose message names the missing file and the command that makes it.

@@ -47,8 +47,8 @@ class CurveAuth:
         """Read the public keys in ``keys`` and start to answer libzmq's questions about clients of sockets of
         ``context``.
 
-        ``has_rights`` returns for the name of a key (an operator's, or ``api``) whether the master's options give
-        it any right. Links whose messages are secret refuse such keys without rights.
+        ``has_rights`` returns for the name of a key (an operator's, or ``api``) whether the master's options give it
+        any right. Links with secret messages refuse operators' keys without rights.
         """
         self._keys = keys
         self._has_rights = has_rights

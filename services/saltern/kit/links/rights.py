@@ -141,9 +141,9 @@ def rights_of_operator(
 ) -> Rights:
     """Return the Rights of an operator's CurveZMQ key with the name ``client``.
 
-    The first of these rows counts: the key's row in control_acl, its row in publisher_acl, the row ``*`` of control_acl,
-    the own row of the operator's commands and the master's roles. Operators that a publisher_acl does not name have no
-    row ``*``. Every other key may do nothing.
+    The first of these rows counts: the row ``client`` of control_acl; the row ``client`` of publisher_acl; the row
+    ``*`` of control_acl, but for keys without a built-in row only if publisher_acl is empty; the built-in row
+    (OWN_ROWS) of the operators' commands or of a role. Any other key has no rights.
     """
     if client in control_acl:
         return Rights("control_acl", control_acl[client], whole_names=True)
@@ -164,11 +164,11 @@ def rights_of_user(
     *,
     permissive: bool = False,
 ) -> Rights:
-    """Return the rights of a user that ``backend`` (a key of the option external_auth) has authenticated.
+    """Return the Rights of a user that ``backend`` (a key of the option external_auth) has authenticated.
 
     The rows of the user and of the user's groups (``group%``) add up. The row ``*`` counts for users without a row of
-    their own, with ``permissive`` for every user. Unlike Salt, a name in the option is no pattern, and the user's name
-    is none either.
+    their own, with ``permissive`` for every user. Unlike in Salt, names are compared exactly: neither the names in the
+    option nor the user's name are patterns.
     """
     rows = external_auth.get(backend)
     found: list[object] = []

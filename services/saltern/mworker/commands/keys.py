@@ -206,7 +206,8 @@ def reject(context: WorkerContext, kwarg: Mapping[str, object]) -> dict[str, lis
 
 
 def delete(context: WorkerContext, kwarg: Mapping[str, object]) -> dict[str, list[str]]:
-    """Delete keys of every state. Returns the deleted ids by their former state.
+    """Delete the keys that ``match`` matches, in every state. Returns {list name of the former state: deleted minion
+    ids}.
 
     ``rotate_aes_key: False`` keeps the publication key although a minion lost access. ``preserve_minions: True`` keeps
     the grains, pillar and mine of the deleted minions.

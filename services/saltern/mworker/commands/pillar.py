@@ -19,10 +19,11 @@ def compile_for(
 ) -> dict[str, object]:
     """Return the minion's pillar, compiled now or from ``pillar_cache``; errors are under ``_errors``.
 
-    Stores the pillar and the request's grains for targeting, unless ``keep`` is False: for a request that came before.
+    Stores the pillar and the request's grains for targeting. With ``keep`` False, for a repeated request, nothing is
+    stored.
 
-    Grains above ``grains_max_bytes`` are not stored. The pillar then has an error, so that state runs of the minion fail
-    with the reason: the master would target it by grains that it no longer has.
+    Grains above ``grains_max_bytes`` are not stored: the master would go on targeting the minion by its earlier
+    grains. The pillar then has an error with this reason, so that state runs of the minion fail.
     """
     grains = _grains(load.get("grains"), minion_id)
     keep = keep and context.options.minion_data_cache
