@@ -13,12 +13,12 @@ import importlib
 import inspect
 import logging
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from statecore.loader import extensions, providers
+from statecore.loader import extensions, find, providers
 from statecore.loader.arguments import Parameters
 from statecore.loader.find import NATIVE, PLAIN, RARE, Index, ModuleFile, scan
 from statecore.loader.loaded_module import LoadedModule, Unusable, argspec, native_module, plain_module
@@ -113,6 +113,17 @@ class Loader:
             for source in self.sources(kind):
                 if source.native:
                     _import_native(source)
+
+    def index(self, kinds: Iterable[str]) -> None:
+        """List the built-in module files of these kinds and the installed extensions, so that processes forked later
+        need not.
+
+        Directories of users' modules are still listed by each process, because their files change.
+        """
+        extensions.installed()
+        for kind in kinds:
+            for source in find.built_in(kind).values():
+                find.virtual_names(source.path)
 
     def module(self, kind: str, name: str, ctx: Context) -> LoadedModule:
         """Return the first loaded module of one kind with the name ``name``, such as ``pkg``.

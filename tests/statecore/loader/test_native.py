@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import types
 
 import pytest
 
+from statecore.loader import Loader
 from statecore.loader.find import _VIRTUAL, ModuleFile
 from statecore.loader.loaded_module import Unusable, native_module
 from statecore.model.errors import NotAvailable
@@ -119,3 +121,18 @@ def test_nothing_is_imported_before_it_is_asked_for():
         "assert not [name for name in sys.modules if name.startswith('statecore.builtin.modules.')]"
     )
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+
+
+def test_after_index_a_look_up_lists_no_built_in_directory(monkeypatch):
+    """A minion's jobs are processes of one call each: what each of them lists again costs every job."""
+    Loader(None).index(("modules",))
+    listed: list[str] = []
+    ask = os.listdir
+
+    def listdir(path):
+        listed.append(str(path))
+        return ask(path)
+
+    monkeypatch.setattr(os, "listdir", listdir)
+    assert Loader(None).known("modules", "pkg")
+    assert listed == []

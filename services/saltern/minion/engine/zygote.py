@@ -62,6 +62,9 @@ _NEVER_WAIT = frozenset(
     f"saltutil.{name}" for name in ("find_job", "running", "is_running", "signal_job", "term_job", "kill_job")
 )
 
+#: Kinds of modules that nearly each job looks up.
+_INDEXED = ("modules", "states")
+
 #: Seconds between two attempts to obtain grains or pillar.
 _RETRY = 5.0
 
@@ -314,6 +317,7 @@ class Zygote:
 
     def _new_runtime(self, grains: Mapping[str, object] | None) -> Runtime:
         runtime = self._backend.runtime(self._pillar, self._procs, lambda: self._runtime.grains, grains)
+        runtime.loader.index(_INDEXED)
         share()
         return runtime
 
