@@ -55,9 +55,10 @@ def extended(draft: Draft, extensions: Iterable[Extension], *, strict: bool) -> 
 
 
 def _named(high: High, name: str, state: str, *, strict: bool) -> str | None:
-    """Return the ID that an extension's name refers to: the ID itself, or the only ID whose ``name`` argument it is.
+    """Return the ID in the high data that the ``name`` in an ``extend`` or requisite_in means: the ID of this name, or
+    else the only ID with a state of the module ``state`` that is called so.
 
-    None if no ID or several IDs match.
+    With ``strict`` the ID of this name must have such a state too. None if no ID or several IDs match.
     """
     if name in high and not strict:
         return name

@@ -232,7 +232,9 @@ def cycle(graph: Graph) -> Fault | None:
 
 
 def _requiring(graph: Graph) -> dict[tuple[int, bool], list[_Edge]]:
-    """Map each chunk, or its check for a prereq, to the requisites that name it, in the order in which Salt finds them."""
+    """Map of each chunk (or its check for a prereq) to the list of requisites that name it, in the order in which Salt
+    finds them.
+    """
     checked = {
         target for needs in graph.check_needs for need in needs if need.kind == "prereq" for target in need.targets
     }

@@ -170,7 +170,8 @@ class _Driver:
         """Start a state in a child process. If no child can be started, call it in this process and pass its entry to
         the machine.
 
-        If the most parallel states already run, wait until one ends. The state's run number is the number at its start.
+        If the maximum number of parallel states runs already, wait until one of them ends. The state's run number is
+        the number at its start.
         """
         if self.options.max_parallel and len(children) >= self.options.max_parallel:
             self._collect(children, children.all(), machine)
@@ -202,7 +203,7 @@ class _Driver:
         self._record(instruction, entry, machine)
 
     def number(self) -> int:
-        """Return the next run number, counted from 0."""
+        """Return the number of the next state to run (``__run_num__`` in its entry), counted from 0."""
         self._number += 1
         return self._number - 1
 

@@ -31,7 +31,8 @@ class Listening(NamedTuple):
 
 
 def listening(chunks: Sequence[Low], running: Running) -> Listening:
-    """Return the ``mod_watch`` calls that ``listen`` requisites demand after a state run.
+    """Return the low chunks of the ``mod_watch`` calls that ``listen`` requisites demand after a state run, with the
+    errors of references to unknown states.
 
     ``chunks`` are the low chunks in run order. ``running`` is the running dictionary.
     """

@@ -41,8 +41,8 @@ class Seen(Enum):
 
 
 class Decision(Enum):
-    """Decision about a state after its requisites were evaluated: RUN and its variants call it, FAIL and the rest do
-    not.
+    """Decision about a state after its requisites were evaluated. RUN, WATCH and RUN_UNWATCHED call the state's
+    function; all other values do not.
     """
 
     RUN = auto()

@@ -115,7 +115,9 @@ class Watcher:
             self._forget(path)
 
     def read(self) -> list[Change]:
-        """Return the changes of the watched files and directories since the last call; [] if there are none."""
+        """Return a Change for each event of the watched files and directories since the last call; [] if there are
+        none.
+        """
         found: list[Change] = []
         while True:
             try:

@@ -152,10 +152,11 @@ _OF_KIND: Mapping[str, tuple[str, ...]] = {
 
 
 def __getattr__(name: str) -> object:
-    """Return a dunder name's value for the running module's function.
+    """Return the value of a dunder name (``__salt__`` ...) for the user's function that is running. Raise
+    AttributeError for other names, and if no function is running.
 
-    Functions in ``__salt__`` say that they are of this module. States read the execution modules' ``__context__`` as
-    ``sys.modules[__salt__["test.ping"].__module__].__context__``.
+    Each function in ``__salt__`` has this module as ``__module__``. So states find the execution modules'
+    ``__context__`` as ``sys.modules[__salt__["test.ping"].__module__].__context__``.
     """
     ctx = current.get()
     if ctx is None or name not in _VALUES:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 
 class Package(NamedTuple):
-    """One Salt extension on PyPI."""
+    """One Salt extension on PyPI: the modules that it contains, and the packages that it needs."""
 
     #: Names of its execution modules and states.
     names: tuple[str, ...]

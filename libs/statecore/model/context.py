@@ -29,8 +29,10 @@ from statecore.model.ports import (
 
 @dataclass(frozen=True)
 class Context:
-    """The data and services of one call. The maps are read-only, except ``scratch``; ``functions`` and ``states``
-    load on first use.
+    """Data (grains, pillar, options ...) and services (host, files, events ...) that a function of a module may use
+    during one call.
+
+    The maps are read-only, except ``scratch``. ``functions`` and ``states`` load modules on first use.
     """
 
     #: The managed host. Functions reach paths, users and programs only through it.
@@ -64,8 +66,8 @@ class Context:
     master: Master | None = None
 
     def call(self, name: str, /, *args: object, **kwargs: object) -> Any:
-        """Call an execution function such as ``cmd.run`` and return its result. Raises NotAvailable, and every error
-        that the function raises.
+        """Call an execution function such as ``cmd.run`` and return its result. Raise NotAvailable if there is no such
+        function; errors of the function are passed on.
         """
         try:
             function = self.functions[name]

@@ -48,7 +48,7 @@ class Files(Protocol):
         ...
 
     def empty_dirs(self, saltenv: str = "base", prefix: str = "") -> list[str]:
-        """Sorted relative paths of the directories without files."""
+        """Sorted relative paths of a saltenv's directories without files that start with the text ``prefix``."""
         ...
 
     def symlinks(self, saltenv: str = "base", prefix: str = "") -> dict[str, str]:
@@ -60,7 +60,7 @@ class Files(Protocol):
         ...
 
     def mode(self, path: str, saltenv: str = "base") -> int | None:
-        """Permission bits of the source file (for ``mode: keep``); None when they are unknown."""
+        """Permission bits of a file of the state tree (for ``mode: keep``); None when they are unknown."""
         ...
 
     def fetch(self, path: str, saltenv: str = "base") -> Path | None:
@@ -83,21 +83,22 @@ class Templates(Protocol):
     def render(self, text: str, engine: str, context: Mapping[str, object], *, saltenv: str, source: str = "") -> str:
         """Return the text that a template engine ("jinja", "mako", ...) makes of a template.
 
-        ``source`` is the template's ``salt://`` URL or path, for messages and relative imports. Raises SlsError with
-        file and line.
+        ``source`` is the template's ``salt://`` URL or path, for messages and relative imports. Raise SlsError with
+        file and line if the template cannot be rendered.
         """
         ...
 
     def data(self, text: str, pipe: str, names: Mapping[str, object], *, saltenv: str, source: str = "") -> Any:
         """Return the data (usually a map) that Salt's renderers make of an SLS text.
 
-        The renderers are those of the text's ``#!`` line, else those of ``pipe`` ("jinja|yaml"). Raises SlsError.
+        The renderers are those of the text's ``#!`` line, else those of ``pipe`` ("jinja|yaml"). Raise SlsError with
+        file and line if the text cannot be rendered.
         """
         ...
 
 
 class Events(Protocol):
-    """Receiver of events: the master's event bus, or nothing."""
+    """Protocol of an event bus: the master's, or ``NoEvents``, which drops all events."""
 
     def fire(self, tag: str, data: Mapping[str, object]) -> bool:
         """Send an event with this tag and data to the event bus. Return True if the bus accepted it."""
@@ -233,8 +234,8 @@ class Master(Protocol):
         ...
 
     def publish(self, job: MinionJob) -> dict[str, object]:
-        """Publish a job without waiting. Return its ``jid`` and ``minions``; {} when no minion matches. Raises
-        CommandError as ``ask``.
+        """Publish a job without waiting. Return a map with its ``jid`` and its ``minions`` (list of ids); {} when no
+        minion matches. Raise CommandError when the master refuses the job.
         """
         ...
 
@@ -275,7 +276,7 @@ class Master(Protocol):
 
 
 class Catalog(Protocol):
-    """The loader's knowledge about modules, for ``sys.*`` and for hints in messages."""
+    """Names, docstrings and signatures of the modules that the loader finds, for ``sys.*`` and for hints in messages."""
 
     def names(self, kind: str = "modules") -> list[str]:
         """List of all function names "module.function" of one kind of modules (modules, states, grains, returners).

@@ -9,7 +9,7 @@ SCHEME = "salt://"
 
 
 class TreeUrl(NamedTuple):
-    """The parts of a URL of the state tree."""
+    """Path and saltenv of a URL of the state tree."""
 
     #: Path below the roots of the saltenv, without a slash at its beginning; "" for the whole saltenv.
     path: str

@@ -139,7 +139,9 @@ STRATEGIES: Mapping[str, _Merge] = {
 
 
 def merge(first: object, second: object, strategy: str = "smart", *, lists: bool = False) -> dict[str, object]:
-    """Return two dicts merged by a strategy of ``STRATEGIES``. Raises InvocationError for an unknown strategy."""
+    """Return a map merged from two maps by a strategy: smart, aggregate, list, none, overwrite or recurse. Raise
+    InvocationError for an unknown strategy, or if one value is not a map.
+    """
     if strategy not in STRATEGIES:
         raise InvocationError(f"Unknown merging strategy '{strategy}'; there are {', '.join(STRATEGIES)}")
     if not isinstance(first, Mapping) or not isinstance(second, Mapping):

@@ -38,11 +38,12 @@ class _Source(NamedTuple):
 def git_pillar(
     entries: Sequence[object], opts: Mapping[str, object], compiled: Compile, memory: PillarMemory
 ) -> dict[str, object]:
-    """Return the merged pillar of all repositories of one entry, later over earlier. Errors of files are under
-    ``_errors``.
+    """Return the merged pillar of all repositories of one entry of the external pillar ``git``, later over earlier.
+    Errors of files are a list under ``_errors``.
 
-    ``opts`` used: cachedir, pillarenv, saltenv, git_pillar_*, and the merge options. Raises GitConfigError, NotFetched,
-    GitFault, NoSuchBranch.
+    ``opts`` used: cachedir, pillarenv, saltenv, git_pillar_*, and the merge options. Raise GitConfigError for an
+    invalid entry, NotFetched if a mirror was never fetched, NoSuchBranch if the entry's branch does not exist, GitFault
+    if git fails.
     """
     asked = str(opts["pillarenv"]) if opts.get("pillarenv") else None
     sources = _sources(entries, opts, asked or (str(opts["saltenv"]) if opts.get("saltenv") else None), memory)

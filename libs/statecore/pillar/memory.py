@@ -15,7 +15,9 @@ _TREES = 100
 
 
 class PillarMemory:
-    """The pillar cache of one worker process."""
+    """Cache of one worker process for the compilations of pillar: rendered texts, trees of pillar files, and Git
+    mirrors.
+    """
 
     def __init__(self) -> None:
         self.texts = RenderMemory()

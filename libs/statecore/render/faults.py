@@ -47,7 +47,7 @@ class TemplateFault(SlsError):
 
 
 class DataFault(Exception):
-    """A rendered text that cannot be parsed as data (YAML, JSON ...).
+    """Error: a rendered text cannot be parsed as data (YAML, JSON ...).
 
     ``line`` and ``column`` of the error count from 1 in the parsed text; 0 means unknown. ``earlier`` is the line that
     the error conflicts with (the first of two equal keys), or 0.

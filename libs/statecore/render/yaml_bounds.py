@@ -23,7 +23,7 @@ _DEEP = re.compile(rf"^[ \-?:]{{{_MAX_DEPTH // 2}}}", re.MULTILINE)
 
 
 class YamlFault(DataFault):
-    """A YAML document that cannot be parsed, or that has too many nested levels or aliased values."""
+    """Error: a YAML document cannot be parsed, or has too many nested levels or aliased values."""
 
 
 def guard(text: str) -> None:

@@ -26,8 +26,8 @@ Resolvers = Mapping[str, Sequence[tuple[str, re.Pattern[str]]]]
 
 
 class NotPlain(Exception):
-    """The YAML document has an error, or contains something that ``yaml_events`` does not handle, such as an anchor or
-    a tag.
+    """Error: the YAML document is malformed, or contains something that ``yaml_events`` does not handle, such as an
+    anchor or a tag.
     """
 
 

@@ -28,7 +28,7 @@ _MERGE, _VALUE = _TAG + "merge", _TAG + "value"
 
 
 class DuplicateKey(ConstructorError):
-    """A key that occurs twice in a YAML map. ``earlier`` is the line of the first occurrence."""
+    """Error: a key occurs twice in a YAML map. ``earlier`` is the line of the first occurrence."""
 
     earlier = 0
 

@@ -178,8 +178,8 @@ def executed(
 ) -> object:
     """Call ``function`` through the executors ``names`` of a job, and return the first result that is not None.
 
-    ``job`` holds ``fun``, and may hold ``executor_opts``. Raises InvocationError for an unknown executor before any
-    executor runs.
+    ``job`` is the job's load: it holds ``fun``, and may hold ``executor_opts``. Raise InvocationError for an unknown
+    executor before any executor runs.
     """
     if tuple(names) == DIRECT:
         return function(*args, **kwargs)

@@ -168,7 +168,9 @@ class _ExternalPillars:
     def call(
         self, name: str, minion_id: str, pillar: dict[str, object], args: list[object], kwargs: Mapping[str, object]
     ) -> object:
-        """Call an external pillar plugin and return its pillar. Raises NotAvailable for an unknown plugin, PluginError."""
+        """Call an external pillar plugin and return its data, which should be a map. Raise NotAvailable for an unknown
+        plugin, PluginError for a plugin that fails.
+        """
         if name == "git" and not kwargs:
             return self._of_git(minion_id, args)
         served = self._loader.module("pillar", name, self._ctx)

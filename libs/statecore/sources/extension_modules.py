@@ -38,7 +38,7 @@ def sync(
 
     Return ``kind.name`` of each written file. ``whitelist`` and ``blacklist`` are lists of names, or maps of kind to
     names; None takes the options extmod_whitelist and extmod_blacklist. Files that are no longer in the tree are
-    removed, unless the option clean_dynamic_modules is off. Raises CommandError.
+    removed, unless the option clean_dynamic_modules is off. Raise CommandError if a file cannot be written or removed.
     """
     only = _names(opts.get("extmod_whitelist") if whitelist is None else whitelist, kind)
     never = _names(opts.get("extmod_blacklist") if blacklist is None else blacklist, kind)

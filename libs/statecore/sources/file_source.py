@@ -159,7 +159,8 @@ class FileVerification:
         """Return (hash algorithm, hexadecimal digest) that the source ``address`` must have; None when the state
         requires none.
 
-        Raises CommandError if the argument ``source_hash`` or the hash file that it names is unusable, HostError.
+        Raise CommandError if the argument ``source_hash`` or the hash file that it names is unusable, HostError if the
+        path of the hash file cannot be resolved.
         """
         if not self.source_hash or self.skip_verify:
             return None
@@ -216,7 +217,8 @@ def path_of(ctx: Context, address: str, saltenv: str, *, verify_ssl: bool = True
     """Return the path, for this process, of the file at ``address``: a ``salt://`` URL, a path of the host, or another
     URL, which is downloaded each time.
 
-    Raises CommandError if there is no such file or the download fails, HostError.
+    Raise CommandError if there is no such file or the download fails, HostError if a path of the host cannot be
+    resolved.
     """
     if address.startswith(downloads.SCHEMES):
         place = downloads.cached_at(address, cache_of(ctx), saltenv)
@@ -232,7 +234,8 @@ def fetch_url(ctx: Context, address: str, name: str, saltenv: str, wanted: FileV
     """Download the file of a URL into the minion's cache, verify its digest, and return its path. A cached file with
     the required digest is not downloaded again.
 
-    Raises CommandError, WrongDigest, or Unverifiable if the state requires no digest.
+    Raise CommandError if the download fails, WrongDigest if the file has another digest, Unverifiable if the state
+    requires no digest.
     """
     if not (wanted.source_hash or wanted.skip_verify or wanted.use_etag):
         raise Unverifiable(

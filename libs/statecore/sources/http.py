@@ -75,8 +75,8 @@ class TimedOut(CommandError):
 
 
 def exchange(asked: Exchange) -> Answer:
-    """Send an HTTP request and return the response, also one with an error status. Raises TimedOut, or CommandError if
-    there is no response.
+    """Send an HTTP request and return the response, also one with an error status. Raise TimedOut if the server does
+    not respond in time, CommandError if there is no response for another reason.
     """
     # Imported here: the import takes longer than most states take to run.
     import http.client

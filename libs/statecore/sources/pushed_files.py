@@ -29,7 +29,8 @@ def is_plain(path: str) -> bool:
 def send(ctx: Context, path: str, upload_path: str | None, *, keep_symlinks: bool, remove: bool) -> bool:
     """Send one file of the host to the master in chunks. Return True if the master accepted it.
 
-    Return False if the master refuses it, the path is not absolute, or it is not a file. Raises CommandError, HostError.
+    Return False if the master refuses it, the path is not absolute, or it is not a file. Raise CommandError if the
+    master does not answer, HostError if the path cannot be resolved.
     """
     if not is_plain(path) or (upload_path and ".." in upload_path.split("/")):
         return False

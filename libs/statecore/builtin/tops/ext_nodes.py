@@ -24,7 +24,8 @@ def available(ctx: Context) -> str | None:
 def top(ctx: Context, **kwargs: object) -> dict[str, list[str]]:
     """Return ``{saltenv: [SLS name, ...]}`` of one minion, from the output of the command ``master_tops: ext_nodes``.
 
-    The output is a map with ``classes`` (a list or a map) and ``environment`` (default base). Raises CommandError.
+    The output is a map with ``classes`` (a list or a map) and ``environment`` (default base). Raise CommandError if the
+    command fails or does not print YAML, or for a minion id with special characters.
     """
     opts = kwargs["opts"]
     minion_id = opts.get("id") if isinstance(opts, Mapping) else None

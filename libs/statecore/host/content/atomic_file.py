@@ -38,8 +38,8 @@ def replacement(path: Path) -> Iterator[Path]:
     """Yield an unused path in the directory of ``path``, and rename it over ``path`` when the block ends without an
     error.
 
-    The block makes a file, a symbolic link or a hard link at the yielded path. ``path`` may be a ``RootedPath``. Raises
-    OSError.
+    The block makes a file, a symbolic link or a hard link at the yielded path. ``path`` may be a ``RootedPath``. Raise
+    OSError if the rename fails.
     """
     temporary = path.with_name(temporary_name(path.name))
     try:

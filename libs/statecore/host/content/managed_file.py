@@ -67,9 +67,10 @@ def shown_mode(mode: int) -> str:
 
 
 def read(path: Path, name: str) -> bytes | None:
-    """Return the content of a regular file; None when it does not exist. ``name`` is the host's path, for messages.
+    """Return the content of a regular file as bytes; None when it does not exist. ``name`` is the host's path, for
+    messages.
 
-    Raises HostError when the path is not a regular file.
+    Raise HostError when the path is not a regular file.
     """
     try:
         if not stat.S_ISREG(path.stat().st_mode):
@@ -303,7 +304,7 @@ def copy_into_place(host: ManagedHost, origin: Path, place: Path, wanted: Attrib
 def move_into_place(origin: Path, place: Path) -> None:
     """Move a file, link or directory to ``place``, replacing an existing one. Also works between file systems.
 
-    Raises OSError and HostError.
+    Raise OSError if it cannot be moved, HostError if the existing one cannot be removed.
     """
     if lexists(place) and (_is_directory(place) or _is_directory(origin)):
         # A rename cannot replace a directory that is not empty, nor a file by a directory.

@@ -36,7 +36,8 @@ class SpecialAttributes:
     def changes(self) -> dict[str, object]:
         """Return the changes of chattr attributes and SELinux context that an existing file needs.
 
-        They are in Salt's format: the keys "attrs" and "selinux". Raises HostError.
+        They are in Salt's format: the keys "attrs" and "selinux"; {} if nothing differs. Raise HostError if the current
+        values cannot be read.
         """
         found: dict[str, object] = {}
         if self.flags is not None:
@@ -67,7 +68,8 @@ class SpecialAttributes:
     def unseal(self) -> None:
         """Remove the chattr attributes "immutable" and "append only" from a file, so that its content can be changed.
 
-        ``put`` sets them again. Nothing happens if the state does not manage chattr attributes. Raises HostError.
+        ``put`` sets them again. Nothing happens if the state does not manage chattr attributes. Raise HostError if they
+        cannot be removed.
         """
         if self.flags is None:
             return
@@ -79,7 +81,8 @@ class SpecialAttributes:
     def put(self) -> dict[str, object]:
         """Set the chattr attributes and the SELinux context of a file where they differ.
 
-        Return the changes in Salt's format: a map with the keys "attrs" and "selinux". Raises HostError.
+        Return the changes in Salt's format: a map with the keys "attrs" and "selinux". Raise HostError if they cannot
+        be read or set.
         """
         found = self.changes()
         if "selinux" in found and self.security is not None:

@@ -52,12 +52,14 @@ class Key:
     name_match = glob_match = list_match
 
     def accept(self, match: str | None = None, **given: object) -> dict[str, list[str]]:
-        """Accept the keys of minions that match a glob. Return the accepted ones as {"minions": [...]}."""
+        """Accept the keys of minions that match a glob. Return {"minions": ids of the minions whose keys were
+        accepted}.
+        """
         return dict(self._wheel("accept", match=match, **given))
 
     def reject(self, match: str | None = None, **given: object) -> dict[str, list[str]]:
-        """Reject the keys of minions that match a glob. Return the rejected minion ids as {"minions_rejected":
-        [...]}.
+        """Reject the keys of minions that match a glob. Return {"minions_rejected": ids of the minions whose keys were
+        rejected}.
         """
         return dict(self._wheel("reject", match=match, **given))
 

@@ -97,17 +97,19 @@ def format_payload(enc: str, **kwargs: object) -> bytes:
 
 
 class Serial:
-    """The functions of this module as methods, for modules that were written for older releases."""
+    """Salt's class for msgpack data: ``loads``, ``dumps``, ``load`` and ``dump`` as methods, for modules that were
+    written for older releases.
+    """
 
     def __init__(self, opts: object = None) -> None:
         """Accept the options, or the name of the format; only msgpack exists."""
 
     def loads(self, msg: bytes, encoding: str | None = None, raw: bool = False) -> Any:
-        """Return the data in msgpack bytes, as the function ``loads``."""
+        """Return the data in msgpack bytes."""
         return loads(msg, encoding, raw)
 
     def dumps(self, msg: object, use_bin_type: bool = False) -> bytes:
-        """Return data as msgpack bytes, as the function ``dumps``."""
+        """Return data as msgpack bytes."""
         return dumps(msg, use_bin_type)
 
     def load(self, fn_: IO[bytes]) -> Any:

@@ -29,7 +29,9 @@ _STARTS = ("{%", "{{", "{#", "\r")
 
 
 def whitespace(opts: Mapping[str, object]) -> dict[str, object]:
-    """Map of Jinja's options for white space, from Salt's options ``jinja_trim_blocks`` and ``jinja_lstrip_blocks``."""
+    """Map of Jinja's options for white space that are set: {"trim_blocks": True, "lstrip_blocks": True}, from Salt's
+    options ``jinja_trim_blocks`` and ``jinja_lstrip_blocks``.
+    """
     return {own: True for option, own in _WHITESPACE.items() if opts.get(option)}
 
 

@@ -194,7 +194,9 @@ def _line_read(error: BaseException) -> int:
 
 
 def _known(options: Mapping[str, object]) -> dict[str, object]:
-    """Return those of the options that Jinja has. As in Salt, a warning is logged for the others."""
+    """Return the options that Jinja's environment has, with names in lower case. As in Salt, a warning is logged for
+    each other option.
+    """
     known = {}
     for name, value in options.items():
         if hasattr(jinja2.defaults, str(name).upper()):

@@ -101,7 +101,7 @@ class MasterOrders:
         return self.master.orders()
 
     def close(self) -> None:
-        """Make the master delete the orders. Called when the orchestration has ended."""
+        """Make the master delete the orders to this orchestration. Call it when the orchestration has ended."""
         self.master.end_orders()
 
 

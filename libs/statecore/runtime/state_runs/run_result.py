@@ -46,7 +46,9 @@ def _named(name: str) -> _Named:
 
 
 def _stand_ins(high: High) -> dict[_Named, set[_Named]]:
-    """Map of a state (ID, module) to the states with ``onfail`` that make up for its failure."""
+    """Map of each state for which ``onfail`` states exist to the set of these: they make up for its failure. A state is
+    (ID, module).
+    """
     found: dict[_Named, set[_Named]] = {}
     for state_id, body in high.items():
         for module, run in body.items() if isinstance(body, Mapping) else ():

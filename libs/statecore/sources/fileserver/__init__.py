@@ -121,7 +121,7 @@ class FileServer:
         return self._all(lambda backend: backend.dirs(saltenv, prefix))
 
     def empty_dirs(self, saltenv: str = "base", prefix: str = "") -> list[str]:
-        """Sorted paths of the directories of a saltenv that are empty in their own fileserver backend."""
+        """Sorted paths of the empty directories of a saltenv, from all fileserver backends."""
         return self._all(lambda backend: backend.empty_dirs(saltenv, prefix))
 
     def symlinks(self, saltenv: str = "base", prefix: str = "") -> dict[str, str]:

@@ -148,8 +148,8 @@ class Mirror:
     # ---------------------------------------------------------------------------------------------------------------- updating
 
     def update(self) -> bool:
-        """Fetch the Git remote into the mirror. Return True if a branch or tag changed. Raises GitFault and
-        UpdateLocked; the old refs then stay.
+        """Fetch the Git remote into the mirror. Return True if a branch or tag changed. Raise UpdateLocked if updates
+        are locked, GitFault if git fails; the old refs then stay.
         """
         if self.locked():
             raise UpdateLocked(f"Update lock file is present for {self.remote.role} remote '{self.remote.shown}'")

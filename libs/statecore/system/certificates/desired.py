@@ -190,8 +190,8 @@ def certificate(
     """Return the desired certificate for the public key ``holder``.
 
     ``given`` has the subject or its parts, serial_number and extensions. ``issuer`` is None for a self-signed
-    certificate. ``request`` is a signing request whose subject and extensions are used. Raises CommandError,
-    InvocationError.
+    certificate. ``request`` is a signing request whose subject and extensions are used. Raise InvocationError or
+    CommandError for an invalid argument, CommandError for a request with a wrong signature.
     """
     subject = _subject(given)
     parties = Parties(holder, issuer, None if issuer else holder)

@@ -120,10 +120,10 @@ def same_key(one: PublicKey, other: PublicKey) -> bool:
 
 
 class Encodable(Protocol):
-    """A public key of the library cryptography, of any type."""
+    """Protocol of a public key of the library cryptography, of any algorithm."""
 
     def public_bytes(self, encoding: serialization.Encoding, format: serialization.PublicFormat, /) -> bytes:
-        """Return the public key as bytes."""
+        """Return the public key as bytes in this encoding and format."""
         ...
 
 
@@ -190,7 +190,8 @@ def is_signed_by(certificate: x509.Certificate, key: PublicKey) -> bool:
 def encoded_key(key: PrivateKey, encoding: str, passphrase: str | None, compatible: bool = False) -> bytes:
     """Return a private key as bytes in the encoding pem, der or pkcs12, encrypted if there is a ``passphrase``.
 
-    With ``compatible``, PKCS#12 is encrypted so that old systems can read it. Raises CommandError.
+    With ``compatible``, PKCS#12 is encrypted so that old systems can read it. Raise CommandError for any other
+    encoding.
     """
     need_encoding(encoding, KEYS)
     if encoding == "pkcs12":
@@ -213,7 +214,8 @@ def encoded_certificate(
 ) -> bytes:
     """Return an X.509 certificate with its chain as bytes in the given encoding; in PKCS#12 also with its private key.
 
-    Raises CommandError, or InvocationError for arguments that cannot be combined.
+    Raise CommandError for an unknown encoding, InvocationError for a chain or key that the encoding cannot hold, and
+    for PKCS#12 without the certificate's key.
     """
     need_certificate_encoding(encoding, bool(chain))
     if encoding != "pkcs12" and key is not None:

@@ -111,7 +111,8 @@ def decoded(text: str) -> bytes:
 def key(data: bytes, passphrase: str | None = None) -> LoadedKey:
     """Parse a private key and return it with its encoding.
 
-    Raises NotReadable, PasswordFault, or CommandError for PKCS#12 without a private key.
+    Raise NotReadable if the data has no known form, PasswordFault if the passphrase is wrong, missing or not needed,
+    CommandError for PKCS#12 without a private key.
     """
     password = None if passphrase is None else passphrase.encode()
     if _BEGIN in data:
@@ -183,7 +184,7 @@ def revocation_list(data: bytes) -> Loaded[x509.CertificateRevocationList]:
 def request(data: bytes) -> Loaded[x509.CertificateSigningRequest]:
     """Parse a certificate signing request (PEM or DER) and return it with its encoding.
 
-    Raises NotReadable, or x509.InvalidVersion for an unknown version.
+    Raise NotReadable if the data is neither, x509.InvalidVersion for an unknown version.
     """
     return _either(data, "certificate signing request", x509.load_pem_x509_csr, x509.load_der_x509_csr)
 

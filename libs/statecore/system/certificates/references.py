@@ -15,9 +15,11 @@ class NoSuchFile(CommandError):
 
 
 def content(host: ManagedHost, reference: object) -> bytes:
-    """Return the bytes of a key or certificate. The argument ``reference`` is a path of the host, or the data as text or bytes.
+    """Return the bytes of a key or certificate. The argument ``reference`` is a path of the host, or the data as text
+    or bytes.
 
-    Raises NoSuchFile if the path does not exist, InvocationError for a value that is neither, HostError.
+    Raise NoSuchFile if the path does not exist, HostError if it is not a regular file, InvocationError for a value that
+    is neither a path nor data.
     """
     if isinstance(reference, bytes):
         return reference

@@ -103,7 +103,7 @@ def _md5(role: str, password: str) -> str:
 
 
 def _scram(password: str, salt: bytes, rounds: int) -> str:
-    """Return a SCRAM verifier (RFC 5803), as in pg_authid."""
+    """Return the SCRAM verifier (RFC 5803) of a password: the text that PostgreSQL stores in ``pg_authid``."""
     salted = hashlib.pbkdf2_hmac("sha256", _prepared(password).encode(), salt, rounds)
     stored = hashlib.sha256(hmac.digest(salted, b"Client Key", "sha256")).digest()
     server = hmac.digest(salted, b"Server Key", "sha256")

@@ -110,7 +110,7 @@ def wanted(kind: str, privileges: object) -> list[str]:
     """List of the wanted privilege names for a kind of PostgreSQL objects, from a list or a text with commas; ``ALL``
     replaces all others.
 
-    Raises InvocationError.
+    Raise InvocationError for no privileges, or for one that objects of this kind do not have.
     """
     words = privileges.split(",") if isinstance(privileges, str) else privileges or ()
     if not isinstance(words, Sequence):

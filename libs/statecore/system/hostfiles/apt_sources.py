@@ -236,7 +236,7 @@ def without(text: str, gone: AptSource, *, stanzas: bool) -> str:
 
 
 def str_of(block: Stanza | str) -> str:
-    """Return the text of an APT stanza, or of the lines between stanzas."""
+    """Return the text of an APT stanza; other parts of the file, which are texts already, are returned unchanged."""
     return block if isinstance(block, str) else "".join(f"{line}\n" for line in block.lines)
 
 

@@ -132,7 +132,8 @@ def extract(
 def pack(path: Path, members: Mapping[str, Path], *, large: bool = False) -> list[str]:
     """Write a zip archive of the files and directories in ``members`` (name in the archive: path).
 
-    Return the names in the archive. Raises CommandError, then no archive is written.
+    Return the names in the archive. Raise CommandError if a file cannot be read or the archive cannot be written; no
+    archive is then left.
     """
     names = []
     try:

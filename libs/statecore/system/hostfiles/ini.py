@@ -39,7 +39,9 @@ def plain(section: Mapping[str, object]) -> Section:
 
 
 def update(section: Section, wanted: Mapping[str, object], separator: str = "=") -> dict[str, dict[str, object]]:
-    """Set options and sections of a parsed INI file. Return the changes by name: ``{"before": ..., "after": ...}``."""
+    """Set options and sections of a parsed INI file. Return the changes: {name: {"before": old value or None, "after":
+    new value}}. For an existing section, the name maps to such a map of its options.
+    """
     changes: dict[str, dict[str, object]] = {}
     for name, value in ((str(key), each) for key, each in wanted.items()):
         old = section.get(name)

@@ -94,7 +94,9 @@ def uninstall(ctx: Context, verb: str, wanted: Mapping[str, str | None], targets
 
 
 def holding(ctx: Context, verb: str, package: str) -> Callable[[], Outcome]:
-    """Return a function that holds or releases (``verb``: ``hold``, ``unhold``) one package and returns the outcome."""
+    """Return a function without arguments that holds or releases one package and returns the Outcome. ``verb``:
+    ``hold`` or ``unhold``.
+    """
 
     def work() -> Outcome:
         answer = ctx.call(f"pkg.{verb}", pkgs=[package])[package]
@@ -151,7 +153,9 @@ def _joined(first: Mapping[str, object], then: Mapping[str, object]) -> dict[str
 
 
 def held_plan(ctx: Context, packages: list[str], hold: bool | None, comment: str) -> Plan:
-    """Return a plan that installs nothing, but holds or releases packages. ``comment``: text about the installation."""
+    """Return a plan that installs nothing, but holds (``hold`` True) or releases packages; None changes no holds.
+    ``comment`` says that the packages are installed, and begins the plan's comment.
+    """
     if hold is None:
         return Plan.unchanged(comment)
     try:

@@ -45,7 +45,8 @@ def toggle_plan(ctx: Context, name: str, given: Mapping[str, object], *, wanted:
 def toggle(ctx: Context, name: str, given: Mapping[str, object], *, runs: bool | None, wanted: bool) -> Outcome:
     """Enable (``wanted``) or disable a service at boot, and return the outcome: failed if the service manager fails.
 
-    ``runs``: whether the service runs now, for the comment; None if it was already right.
+    ``runs`` is for the comment only: whether the service was started (True) or stopped (False) before; None if neither
+    was necessary.
     """
     word = "enabled" if wanted else "disabled"
     before = bool(ctx.call("service.enabled", name))

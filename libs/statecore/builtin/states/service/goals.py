@@ -129,9 +129,10 @@ def _work(goal: Goal, *, before: bool, at_boot: bool) -> Outcome:
 
 
 def _toggled(goal: Goal, outcome: Outcome, *, runs: bool) -> Outcome:
-    """Enable or disable the service at boot after it was started or stopped, and return the joined outcome.
+    """Enable or disable the service at boot after it was started or stopped. Return the Outcome of both, with the
+    comment about the boot setting.
 
-    Its comment is that of the change at boot. Without the argument ``enable``, ``outcome`` is returned.
+    Without the argument ``enable``, return ``outcome``, that of the start or stop, unchanged.
     """
     if goal.enable is None:
         return outcome

@@ -60,7 +60,9 @@ class Line:
         return text if whole == plain else whole.replace("\n", end)
 
     def found(self, old: list[str], wanted: str | None) -> list[str]:
-        """Return the lines of ``old`` that contain the text ``wanted``, or match it as a regular expression; [] if it is empty."""
+        """Return the lines of ``old`` that contain the text ``wanted``, or match it as a regular expression; [] if
+        ``wanted`` is empty.
+        """
         if not wanted:
             return []
         meant = compiled(wanted, re.DOTALL)

@@ -26,7 +26,7 @@ def encoded(text: str) -> bytes:
 
 
 def lines(text: str) -> list[str]:
-    """Return the lines, each with its line ending (LF, CRLF or CR)."""
+    """Return the lines of a text, each with its line ending (LF, CRLF or CR)."""
     return list(io.StringIO(text, newline=""))
 
 
@@ -43,7 +43,7 @@ def with_unix_ends(text: str) -> tuple[str, str]:
 
 
 def compiled(pattern: str, flags: int = 0) -> re.Pattern[str]:
-    """Return the compiled regular expression. Raises InvocationError with the expression when it is invalid."""
+    """Compile a regular expression and return it. Raise InvocationError with the expression if it is invalid."""
     try:
         return re.compile(pattern, flags)
     except re.error as error:

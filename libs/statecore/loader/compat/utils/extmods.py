@@ -18,10 +18,11 @@ def sync(
     extmod_blacklist: object = None,
     force_local: bool = False,
 ) -> tuple[list[str], bool]:
-    """Fetch users' modules of one kind ("modules", "runners" ...) from ``salt://_<form>`` into the directory of the
-    option ``extension_modules``.
+    """Fetch users' modules of one kind ``form`` ("modules", "runners" ...) from ``salt://_<form>`` into the directory
+    of the option ``extension_modules``.
 
-    Return (names of new and changed modules, whether any file was new, changed or deleted).
+    Return (names of new and changed modules, whether any file was new, changed or deleted). Raise CommandError if the
+    option is not set.
     """
     ctx = context_of("salt.utils.extmods.sync")
     directory = opts.get("extension_modules") or ctx.opts.get("extension_modules")

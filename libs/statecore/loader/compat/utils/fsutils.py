@@ -25,7 +25,9 @@ def _verify_run(out: Mapping[str, Any], cmd: str | None = None) -> None:
 
 
 def _get_mounts(fs_type: str | None = None) -> dict[str, list[dict[str, str]]]:
-    """Map of device to its mounts: mount_point, type, options."""
+    """Map of each mounted device to the list of its mounts, each a map with mount_point, type and options. ``fs_type``:
+    only mounts of this file system.
+    """
     found: dict[str, list[dict[str, str]]] = {}
     for line in _MOUNTS.read_text("utf-8", "replace").splitlines():
         device, point, kind, options, *_ = line.split()

@@ -75,7 +75,8 @@ def load_cert(
     """Return the certificate in ``cert``: a text, bytes or the path of a file in PEM, DER, PKCS#7 or PKCS#12 form.
 
     With ``load_chain`` return (certificate, list of further certificates); with ``get_encoding`` (certificate, name of
-    the form, list of further certificates, the PKCS#12 object or None). Raise CertDeserializationError.
+    the form, list of further certificates, the PKCS#12 object or None). Raise CertDeserializationError if ``cert`` has
+    no such form.
     """
     chain: list[cx509.Certificate]
     if isinstance(cert, cx509.Certificate):
@@ -130,7 +131,8 @@ def order_certs_naively(certs: list[cx509.Certificate]) -> list[cx509.Certificat
 def load_privkey(pk: Any, passphrase: str | None = None, get_encoding: bool = False) -> Any:
     """Return the private key in ``pk``: a text, bytes or the path of a file in PEM, DER or PKCS#12 form.
 
-    With ``get_encoding`` return (key, name of the form, the PKCS#12 object or None). Raise PrivDeserializationError.
+    With ``get_encoding`` return (key, name of the form, the PKCS#12 object or None). Raise PrivDeserializationError if
+    ``pk`` has no such form, or if the passphrase is wrong.
     """
     if hasattr(pk, "private_bytes"):
         return (pk, None, None) if get_encoding else pk
