@@ -75,7 +75,7 @@ class Compiled(NamedTuple):
 
 
 def gather_sls(tree: SlsTree, matches: Mapping[str, Sequence[str]], opts: Mapping[str, object]) -> Compiled:
-    """Render SLS files and their includes, and return their high data without low chunks.
+    """Render SLS files and their includes. Return a Compiled with their high data and faults, but without low chunks.
 
     It also works for a state tree that does not compile. ``matches`` maps saltenv to SLS references or globs.
     """

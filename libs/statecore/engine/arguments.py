@@ -41,8 +41,8 @@ INTERNAL = frozenset(
 
 
 class Arguments(NamedTuple):
-    """Arguments for a state function (``values``), and which arguments of the low chunk are missing, unknown or of a
-    wrong type. Pure data.
+    """Arguments for a state function (``values``), and the names of arguments of the low chunk that are missing,
+    unknown or of a wrong type.
     """
 
     values: Mapping[str, object]

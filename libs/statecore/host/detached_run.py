@@ -1,4 +1,4 @@
-"""Commands that may start daemons. The output goes to files on the host instead of pipes.
+"""Run commands that may start daemons. The output goes to files on the host instead of pipes.
 
 A daemon inherits the pipe of its parent: a reader would wait for the end of the output as long as the daemon lives.
 """

@@ -1,5 +1,5 @@
-"""Commands of the master's plugins (cmd_yaml, cmd_json, ext_nodes). They have a time limit; output of a failed one
-is dropped.
+"""Runs the commands of the master's plugins (cmd_yaml, cmd_json, ext_nodes), with a time limit. The output of a failed
+command is dropped.
 """
 
 from __future__ import annotations

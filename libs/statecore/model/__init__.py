@@ -1,1 +1,1 @@
-"""Types, errors, ports and pure functions on values that every room of statecore shares."""
+"""Types, errors, ports and pure functions on values that all packages of statecore share."""

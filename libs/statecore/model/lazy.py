@@ -1,7 +1,8 @@
 """Imports and objects that cost nothing until they are used.
 
 Most calls of a minion's functions need no template engine, no compiler and no state engine.
-``docs/decisions/0014-import-tricks.md`` has the figures. Both functions keep the types that mypy and editors see.
+``docs/decisions/0014-import-tricks.md`` has the figures. Mypy and editors see the real types behind the stand-ins of
+``lazy_module`` and ``deferred``.
 """
 
 from __future__ import annotations

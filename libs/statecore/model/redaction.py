@@ -74,7 +74,8 @@ def shown_name(low: Mapping[str, object]) -> object:
 
 
 def shown_id(low: Mapping[str, object]) -> str:
-    """Return the state ID of a low chunk, without the hidden command that it may be: the ID is the default name.
+    """Return the state ID of a low chunk. If the chunk's command is hidden, the command is removed from the ID, because
+    the ID is the default command.
 
     Other states with ``no_log`` keep their ID, as in Salt: users need it to find the state.
     """

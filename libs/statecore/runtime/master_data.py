@@ -132,7 +132,9 @@ def tops_of(ctx: Context, loader: Loader, minion_opts: Mapping[str, object]) -> 
 
 
 def _tops_modules(configured: Mapping[str, object], ctx: Context, loader: Loader) -> list[LoadedModule]:
-    """List of the configured tops modules in Salt's order: users' own modules first, by file name."""
+    """List of the modules that the option ``master_tops`` names, in Salt's order: users' own modules first, by file
+    name. A module that cannot be loaded is logged and left out.
+    """
     found: list[LoadedModule] = []
     for name in configured:
         try:

@@ -1,5 +1,6 @@
-"""Ports of a minion without a master: used by salt-call --local, and by embedding programs that give no ports of their
-own.
+"""Services of a minion without a master (event bus, running jobs, refreshes and requests to the minion or master).
+
+They are used by salt-call --local, and by embedding programs that give no services of their own.
 """
 
 from __future__ import annotations

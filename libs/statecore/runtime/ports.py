@@ -1,4 +1,4 @@
-"""Ports of a context that read the minion's current state: pillar in memory, refreshes, catalog of modules."""
+"""Services of a context that read the minion's current state: pillar in memory, refreshes, catalog of modules."""
 
 from __future__ import annotations
 

@@ -42,9 +42,8 @@ def step(what: str, work: Callable[[], Outcome], file: FileChange | None = None)
 def ensure_parent(
     ctx: Context, real_path: Path, makedirs: bool, attributes: Attributes, why: str = "Parent directory not present"
 ) -> None:
-    """Create the parent directory of a file if ``makedirs`` is True.
-
-    Otherwise raises StateFailure with the comment ``why`` if the directory is missing.
+    """Create the parent directory of a file if ``makedirs`` is True. If ``makedirs`` is False and the directory is
+    missing, raise StateFailure with the comment ``why``.
     """
     if real_path.parent.is_dir():
         return
@@ -190,8 +189,8 @@ class Write:
 
 
 def reported_attributes(ctx: Context, attributes: Attributes) -> dict[str, object]:
-    """Return the attributes of a new file that Salt reports: those that differ from a temporary file of this
-    process.
+    """Map of the attributes of a new file that Salt reports as changes: "user" and "group" if they are not those of
+    this process, "mode" if it is not 0600.
     """
     described: dict[str, object] = {}
     if attributes.user is not None and ctx.host.uid(attributes.user) != os.geteuid():

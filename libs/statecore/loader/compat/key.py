@@ -64,7 +64,9 @@ class Key:
         return dict(self._wheel("reject", match=match, **given))
 
     def delete_key(self, match: str | None = None, **given: object) -> dict[str, list[str]]:
-        """Delete the keys of minions that match a glob. Return the remaining keys as ``list_keys`` does."""
+        """Delete the keys of minions that match a glob. Return a map of a key's state ("minions" ...) to the ids of the
+        remaining minions.
+        """
         self._wheel("delete", match=match)
         return self.list_keys()
 

@@ -1,5 +1,5 @@
-"""File trees of Git commits as ``ports.Files``: a directory of the repository, served below a mountpoint of the state
-tree.
+"""File trees of Git commits as part of the state tree (``ports.Files``): a directory of the repository, served below a
+mountpoint.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A bare mirror of a repository: one process fetches it, many processes read it. There is no checkout.
+"""A bare mirror of a Git repository: one process fetches it, many processes read it. There is no checkout.
 
 Readers use the refs in the file ``refs.json``, which is replaced atomically after a successful fetch: a reader sees all
 branches and tags of one moment. A failed fetch changes nothing. git keeps objects without a ref for two weeks, so that

@@ -1,4 +1,4 @@
-"""The file tree of one commit of a mirror, as listed by ``git ls-tree``: paths, modes, blobs, and targets of links."""
+"""The file tree of one commit of a Git mirror, as listed by ``git ls-tree``: paths, modes, blobs, and targets of links."""
 
 from __future__ import annotations
 

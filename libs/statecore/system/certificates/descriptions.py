@@ -1,5 +1,5 @@
-"""Certificates, requests and revocation lists as plain data, with the keys of ``x509.read_*`` (with Salt's spelling
-mistakes).
+"""X.509 certificates, requests and revocation lists as plain data, with the keys of ``x509.read_*`` (with Salt's
+spelling mistakes).
 """
 
 from __future__ import annotations

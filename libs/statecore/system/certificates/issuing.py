@@ -1,4 +1,4 @@
-"""Generate private keys, sign, and encode keys, certificates with their chains, signing requests and revocation
+"""Generate private keys, sign, and encode keys, X.509 certificates with their chains, signing requests and revocation
 lists.
 """
 

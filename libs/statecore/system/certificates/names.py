@@ -1,4 +1,4 @@
-"""Distinguished names, general names, object identifiers and serial numbers, in the forms that Salt accepts."""
+"""X.509 distinguished names, general names, object identifiers and serial numbers, in the forms that Salt accepts."""
 
 from __future__ import annotations
 

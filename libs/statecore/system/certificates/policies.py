@@ -1,4 +1,4 @@
-"""Signing policies: merge an authority's fixed settings with the arguments of a caller."""
+"""X.509 signing policies: merge the fixed settings of a certificate authority with the arguments of a caller."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Literals, names and grants of MySQL and MariaDB. Quoted values are escaped, so they cannot inject SQL."""
+"""SQL literals, names and grants of MySQL and MariaDB. Quoted values are escaped, so they cannot inject SQL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Literals, names and password hashes of PostgreSQL. Quoted values are escaped, so they cannot inject SQL."""
+"""SQL literals, names and password hashes of PostgreSQL. Quoted values are escaped, so they cannot inject SQL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Look up users of the managed host without any account program."""
+"""Looks up users of the managed host without any account program, in the system's user database or in /etc/passwd."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Red Hat's network files from arguments: ifcfg-NAME, route-NAME and /etc/sysconfig/network.
+"""Makes the text of Red Hat's network files (ifcfg-NAME, route-NAME and /etc/sysconfig/network) from arguments.
 
 Salt: salt/modules/rh_ip.py and its templates.
 """

@@ -145,8 +145,10 @@ def build(
 def _activatable(
     iface: str, wanted: Mapping[str, dict[str, object]], *, of_inet6: bool
 ) -> dict[str, dict[str, object]]:
-    """Return {address family: options} of the families that can be activated on the interface. ``of_inet6``: the
-    argument ipv6proto is given.
+    """Return {address family: options} without a family "inet6" that has neither an address nor a dynamic protocol.
+    ``of_inet6``: the argument ipv6proto is given.
+
+    Raise InvocationError if a family has no protocol, or if no family is left.
     """
     families = dict(wanted)
     six = families.get("inet6")

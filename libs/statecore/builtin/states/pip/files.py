@@ -1,4 +1,4 @@
-"""``pip.installed`` with requirements files or editable packages."""
+"""The state ``pip.installed`` for requirements files and editable packages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``pip.installed`` with named packages: the requirements, and the plan that installs them."""
+"""The state ``pip.installed`` for packages given by name: the requirements, and the plan that installs them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""``pkg.downloaded``, ``pkg.patch_installed`` and ``pkg.patch_downloaded``: package files to download, and advisories
-to apply.
+"""The states ``pkg.downloaded``, ``pkg.patch_installed`` and ``pkg.patch_downloaded``: download package files, and
+install the packages of advisories.
 """
 
 from __future__ import annotations

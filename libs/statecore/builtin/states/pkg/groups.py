@@ -1,4 +1,4 @@
-"""``pkg.group_installed``: groups of packages (RPM)."""
+"""The state ``pkg.group_installed``: installs groups of packages (RPM)."""
 
 from __future__ import annotations
 

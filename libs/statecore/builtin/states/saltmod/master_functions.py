@@ -1,5 +1,5 @@
-"""``salt.runner``, ``salt.wheel``, ``salt.parallel_runners`` and ``salt.wait_for_event``: functions and events of the
-master.
+"""The orchestration states ``salt.runner``, ``salt.wheel``, ``salt.parallel_runners`` and ``salt.wait_for_event``: call
+functions of the master and wait for its events.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``salt.state`` and ``salt.function``: a job on minions as one state of an orchestration."""
+"""The orchestration states ``salt.state`` and ``salt.function``: run a job on minions and judge its returns."""
 
 from __future__ import annotations
 

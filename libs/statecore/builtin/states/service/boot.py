@@ -84,8 +84,8 @@ def masking(ctx: Context, name: str, *, runtime: bool, wanted: bool) -> Plan:
 
 
 def reporting_errors(work: Callable[[], Outcome]) -> Callable[[], Outcome]:
-    """Return the work of a ``service`` step, wrapped so that an error of the service manager becomes the failed step's
-    comment.
+    """Return a function that calls ``work``, the function of a ``service`` step. If the service manager fails, it
+    returns a failed Outcome with the error as comment.
     """
 
     def reported() -> Outcome:

@@ -1,4 +1,4 @@
-"""``service.running`` and ``service.dead``: the status of a service now and at boot."""
+"""The states ``service.running`` and ``service.dead``: start or stop a service, and set whether it starts at boot."""
 
 from __future__ import annotations
 

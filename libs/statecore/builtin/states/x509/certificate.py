@@ -1,4 +1,4 @@
-"""``x509.certificate_managed``: certificates."""
+"""The state ``x509.certificate_managed``: creates and renews a certificate in a file."""
 
 from __future__ import annotations
 

@@ -45,8 +45,8 @@ FaultOfCall = (CommandError, InvocationError)
 
 
 def split(given: Mapping[str, object]) -> tuple[dict[str, object], dict[str, object]]:
-    """Return two maps of an ``x509`` state's arguments: those about the file (owner, mode, ...), and the others by their short
-    names.
+    """Return (arguments of an ``x509`` state about the file such as owner and mode, all other arguments by their short
+    names), both as maps of name to value.
     """
     ours = {name: value for name, value in given.items() if name in _TAKEN | _REFUSED}
     rest = {name: value for name, value in given.items() if name not in _TAKEN | _REFUSED | _IDLE}

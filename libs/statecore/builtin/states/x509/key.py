@@ -1,4 +1,6 @@
-"""``x509.private_key_managed`` and ``x509.pem_managed``: private keys and PEM files."""
+"""The states ``x509.private_key_managed`` and ``x509.pem_managed``: create a private key in a file, and write PEM text
+to a file.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``x509.csr_managed``: certificate signing requests."""
+"""The state ``x509.csr_managed``: creates a certificate signing request in a file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``x509.crl_managed``: certificate revocation lists."""
+"""The state ``x509.crl_managed``: creates and renews a certificate revocation list in a file."""
 
 from __future__ import annotations
 

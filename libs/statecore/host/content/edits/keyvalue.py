@@ -1,4 +1,4 @@
-"""Keys and values in the lines of a text (``file.keyvalue``)."""
+"""Edit of the values of keys in the lines of a text (``file.keyvalue``)."""
 
 from __future__ import annotations
 

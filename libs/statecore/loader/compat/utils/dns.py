@@ -20,7 +20,7 @@ def lookup(
     walk_tld: bool = False,
     secure: object = None,
 ) -> list[str] | bool:
-    """Return the addresses of a name; False if it has none. Only the record types A and AAAA are looked up.
+    """Return the list of addresses of a name; False if it has none. Only the record types A and AAAA are looked up.
 
     Raise ValueError for another type. The other arguments are accepted and ignored.
     """
@@ -35,7 +35,7 @@ def lookup(
 
 
 def query(name: str, rdtype: str, *args: object, **kwargs: object) -> list[str] | bool:
-    """Return the list of addresses of a name; False if it has none. The same as ``lookup``."""
+    """Return the list of addresses of a name, as the function ``lookup`` does; False if it has none."""
     return lookup(name, rdtype)
 
 

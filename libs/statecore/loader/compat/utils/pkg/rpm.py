@@ -14,7 +14,7 @@ def get_osarch() -> str:
 
 
 def check_32(arch: str, osarch: str | None = None) -> bool:
-    """Return whether an architecture is a 32-bit one, as that of the machine (``osarch``) is."""
+    """Return True if both an RPM package's architecture and the machine's architecture (``osarch``) are 32-bit ones."""
     return arch in ARCHES_32 and (osarch or get_osarch()) in ARCHES_32
 
 
