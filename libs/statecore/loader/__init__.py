@@ -40,6 +40,9 @@ log = logging.getLogger(__name__)
 #: File suffix -> the option that must be set to load users' files with this suffix.
 _ALLOWED_BY: Mapping[str, str] = {".zip": "enable_zip_modules", ".pyx": "cython_enable"}
 
+#: Library of Python -> the extra of saltern-statecore that installs it.
+_EXTRAS: Mapping[str, str] = {"redis": "redis", "psycopg": "postgres", "pymysql": "mysql"}
+
 __all__ = ["LoadedModule", "Loader", "ModuleFile", "Unusable"]
 
 
@@ -325,4 +328,6 @@ def _import_native(source: ModuleFile) -> ModuleType:
         return importlib.import_module(f"{NATIVE[source.kind]}.{source.stem}")
     except ImportError as error:
         # The managed host may lack a library that only this module needs.
-        raise Unusable(f"{source.path.name} failed to import: {error}") from error
+        extra = _EXTRAS.get(str(error.name).partition(".")[0])
+        advice = f"; the extra saltern-statecore[{extra}] brings it" if extra else ""
+        raise Unusable(f"{source.path.name} failed to import: {error}{advice}") from error

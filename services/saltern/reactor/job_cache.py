@@ -47,6 +47,9 @@ _SILENCE_MS = 5000
 #: Seconds between two registrations of the wanted tags.
 _ANNOUNCE_EVERY = 3600.0
 
+#: Seconds between two calls of the returner's ``clean_old_jobs``.
+_CLEAN_EVERY = 3600.0
+
 #: Seconds before the second attempt, the third, and all others; number of attempts. After about ten minutes an event is dead.
 PAUSES = (1.0, 5.0, 30.0)
 TRIES = 22
@@ -79,6 +82,7 @@ class JobCache:
         self._clock = clock
         self._name = f"{socket.gethostname()}-{os.getpid()}-{os.urandom(4).hex()}"
         self._alive_at = self._announced_at = -_ANNOUNCE_EVERY
+        self._cleaned_at = -_CLEAN_EVERY
         #: Events to deliver, oldest first; number of attempts for the oldest; time of its next attempt.
         self._events: list[KeptEvent] = []
         self._tries = 0
@@ -93,6 +97,9 @@ class JobCache:
         if now - self._announced_at >= _ANNOUNCE_EVERY:
             self._store.events.want(self._group, self._tags)
             self._announced_at = now
+        if not self._loads_alone and now - self._cleaned_at >= _CLEAN_EVERY:
+            self._cleaned_at = now
+            self._clean_old_jobs()
         if now - self._alive_at >= _ALIVE_EVERY:
             groups.create(self._group, int(time.time() * 1000))
             self._events += [event for event, _ in groups.claim(self._group, self._name, _SILENCE_MS, _BATCH)]
@@ -120,6 +127,15 @@ class JobCache:
         has not acknowledged. Raises StoreError.
         """
         self._store.event_groups.leave(self._group, self._name)
+
+    def _clean_old_jobs(self) -> None:
+        """Let the returner delete its old jobs, if it has the function; a failure is logged."""
+        try:
+            self._call("clean_old_jobs", ())
+        except NotAvailable:
+            return
+        except Exception as error:  # noqa: BLE001 - a user's returner may raise anything
+            _LOG.error("%s: the returner %s did not delete old jobs: %s", self._option, self._returner, error)
 
     def _deliver(self, event: KeptEvent) -> str:
         """Pass an event to the returner. Return an empty text if the returner succeeded, else the reason."""

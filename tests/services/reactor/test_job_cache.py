@@ -93,12 +93,29 @@ def test_a_job_that_a_minion_began_itself_has_its_load_first(site: Site) -> None
     assert ret[0] == "return"
 
 
+def test_old_jobs_are_deleted_once_an_hour(site: Site, caplog: pytest.LogCaptureFixture) -> None:
+    cleaned = site.place.parent / "cleaned"
+    text = f"def clean_old_jobs():\n    open({str(cleaned)!r}, 'a').write('x')\n"
+    (site.place.parent / "returners" / "cleaner.py").write_text(text)
+    (site.place.parent / "returners" / "failing.py").write_text("def clean_old_jobs():\n    raise OSError('locked')\n")
+    site.runtime.forget(modules=True)
+    reader, failing, ext = site.reader("cleaner"), site.reader("failing"), site.reader("cleaner", loads_alone=True)
+    for now in (0.0, 10.0, 3599.0, 3600.0, 3700.0):
+        site.now = now
+        reader.poll()
+        failing.poll()
+        ext.poll()
+    assert cleaned.read_text() == "xx"
+    assert caplog.text.count("master_job_cache: the returner failing did not delete old jobs: locked") == 2
+
+
 def test_an_external_job_cache_is_told_of_jobs_alone(site: Site, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.ERROR)
-    ext, bare = site.reader("mine", loads_alone=True), site.reader("bare", loads_alone=True)
     (site.place.parent / "returners" / "bare.py").write_text("def returner(ret):\n    pass\n")
     old = "import json\ndef save_load(jid, load):\n    open({place!r}, 'a').write(json.dumps([jid, 2]) + '\\n')\n"
     (site.place.parent / "returners" / "old.py").write_text(old.format(place=str(site.place)))
+    site.runtime.forget(modules=True)
+    ext, bare = site.reader("mine", loads_alone=True), site.reader("bare", loads_alone=True)
     ext.poll()
     for number in range(3):
         site.fire(f"salt/job/{JID}/new", jid=JID, fun="test.ping", arg=[number], minions=["a"])

@@ -290,7 +290,13 @@ class MasterOptions(StateOptions, FileserverOptions, WorkerOptions):
     )
     master_job_cache: str = option(
         "local_cache",
-        "returner on the master that also stores jobs and returns; local_cache or redis: only Redis stores them",
+        "returner on the master that also stores jobs and returns; local_cache, salt_cache or redis: only Redis stores "
+        "them",
+    )
+    archive_jobs: bool = option(
+        False,
+        "returners pgjsonb and mysql as master_job_cache: copy rows older than keep_jobs_seconds to archive tables before "
+        "they are deleted",
     )
     returner_dirs: list[str] = option([], "directories of users' returners on the master")
     reactor_tries: int = option(

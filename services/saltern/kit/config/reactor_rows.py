@@ -21,7 +21,7 @@ JOB_TAGS = ("salt/job/*/new", "salt/job/*/ret/*")
 LOAD_TAGS = JOB_TAGS[:1]
 
 #: Values of ``master_job_cache`` and ``ext_job_cache`` that mean Redis: it is the job cache anyway. The first is Salt's default.
-REDIS = ("local_cache", "redis", "")
+REDIS = ("local_cache", "redis", "salt_cache", "")
 
 #: Maps of tag glob to reactor SLS files, in the configured order; a glob may occur twice.
 Rows: TypeAlias = list[dict[str, str | list[str]]]

@@ -151,7 +151,6 @@ _MASTER: Mapping[str, str] = {
     "memcache_*": _CACHES,
     "cache.*": _CACHES,
     "job_cache_store_endtime": _CACHES,
-    "archive_jobs": _CACHES,
     "minion_data_cache_events": _GONE,
     "enforce_mine_cache": "the mine is stored whatever minion_data_cache says",
     "pillar_gitfs_ssl_verify": "gitfs_ssl_verify and the remote's own ssl_verify say it",

@@ -1,0 +1,115 @@
+"""Returner ``mysql``: stores returns, jobs and events in MySQL or MariaDB.
+
+Settings: ``mysql.host`` (default salt), ``port`` (3306), ``user``, ``pass`` and ``db`` (all: salt), ``ssl_ca``, ``ssl_cert``,
+``ssl_key``; a ``host`` with a slash is the path of a socket. The tables are those of Salt's returner; docs/returners.md has
+the statements that create them. The extra ``saltern-statecore[mysql]`` brings the client.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pymysql
+
+from statecore.model.context import Context
+from statecore.model.errors import CommandError
+from statecore.system.databases.job_tables import Connection, Dialect, JobTables
+from statecore.system.returner_settings import settings_of
+
+#: Seconds to wait for a server that does not answer.
+_TIMEOUT = 10
+
+_DIALECT = Dialect(
+    quote="`",
+    on_known="ON DUPLICATE KEY UPDATE jid = jid",
+    archive="CREATE TABLE IF NOT EXISTS {0}_archive LIKE {0}",
+)
+
+_DEFAULTS: Mapping[str, object] = {
+    "host": "salt",
+    "port": 3306,
+    "user": "salt",
+    "pass": "salt",
+    "db": "salt",
+    **dict.fromkeys(("ssl_ca", "ssl_cert", "ssl_key")),
+}
+
+
+def returner(ctx: Context, ret: Mapping[str, object]) -> None:
+    """Store one return of a job. Raises CommandError if the server does not answer, pymysql.Error if it refuses."""
+    _tables(ctx, ret).store_return(ret)
+
+
+def event_return(ctx: Context, events: Sequence[Mapping[str, object]]) -> None:
+    """Store events of the master, each a map of ``tag`` and ``data``."""
+    _tables(ctx).store_events(events, str(ctx.opts.get("id", "")))
+
+
+def save_load(ctx: Context, jid: str, load: Mapping[str, object], minions: object = None) -> None:
+    """Store the load of a job. A load that is stored already is kept."""
+    _tables(ctx).store_load(jid, load)
+
+
+def save_minions(ctx: Context, jid: str, minions: object, syndic_id: object = None) -> None:
+    """Do nothing: the load names the minions."""
+
+
+def get_load(ctx: Context, jid: str) -> dict[str, object]:
+    """Return the load of a job; {} for an unknown JID."""
+    return _tables(ctx).load(jid)
+
+
+def get_jid(ctx: Context, jid: str) -> dict[str, object]:
+    """Return a map of minion id to its return of a job."""
+    return _tables(ctx).returns(jid)
+
+
+def get_fun(ctx: Context, fun: str) -> dict[str, object]:
+    """Return a map of minion id to its newest return of a function."""
+    return _tables(ctx).last_returns(fun)
+
+
+def get_jids(ctx: Context) -> dict[str, dict[str, object]]:
+    """Return a map of JID to the listed form of the job, for all jobs."""
+    return _tables(ctx).jobs()
+
+
+def get_minions(ctx: Context) -> list[str]:
+    """Return the ids of all minions that have a return."""
+    return _tables(ctx).minions()
+
+
+def clean_old_jobs(ctx: Context) -> None:
+    """Delete what is older than ``keep_jobs_seconds``, with ``archive_jobs`` after it was copied to the archive tables."""
+    seconds = int(ctx.opts.get("keep_jobs_seconds") or 0)
+    if seconds > 0:
+        _tables(ctx).expire(seconds, archive=bool(ctx.opts.get("archive_jobs")))
+
+
+def _tables(ctx: Context, ret: Mapping[str, object] | None = None) -> JobTables:
+    settings = settings_of(ctx.functions["config.option"], "mysql", ret, _DEFAULTS)
+    # Configurations of stock minions switch settings off with the text None.
+    known = {name: None if str(value).lower() == "none" else value for name, value in settings.items()}
+    return JobTables(_DIALECT, lambda: _connected(known))
+
+
+def _connected(settings: Mapping[str, Any]) -> Connection:
+    host = str(settings["host"])
+    place = {"unix_socket": host} if host.startswith("/") else {"host": host, "port": int(settings["port"])}
+    tls = {name: settings[name] for name in ("ssl_ca", "ssl_cert", "ssl_key") if settings[name]}
+    try:
+        connection: Connection = pymysql.connect(
+            user=settings["user"],
+            password=settings["pass"] or "",
+            database=settings["db"],
+            charset="utf8mb4",
+            connect_timeout=_TIMEOUT,
+            read_timeout=_TIMEOUT,
+            write_timeout=_TIMEOUT,
+            **place,
+            **tls,
+        )
+    except (pymysql.Error, OSError) as error:
+        raise CommandError(f"MySQL at {host}:{settings['port']}, database {settings['db']}: {error}") from error
+    return connection
