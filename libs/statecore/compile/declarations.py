@@ -39,9 +39,10 @@ def expand(draft: Draft) -> Draft:
 def _expanded(
     draft: Draft, keys: tuple[str, ...], body: Mapping[str, object], faults: list[SlsFault]
 ) -> dict[str, object]:
-    """Return the map of one ID with its short declarations expanded.
+    """Return the states of one ID (a map of state module to argument list) with short declarations expanded.
 
-    ``keys`` is (ID,), or ("extend", ID). In an extend the same state module may occur twice.
+    ``keys`` is (ID,), or ("extend", ID). In an extend the same state module may occur twice. Malformed states are left
+    out or kept as they are, and added to ``faults``.
     """
     name, extending = keys[-1], len(keys) > 1
     plain: dict[str, object] = {}

@@ -41,7 +41,7 @@ def check(draft: Draft) -> Draft:
 
 
 def _sound(name: object, body: Mapping[str, object]) -> bool:
-    """Return True if an ID's states are certainly well formed. Nearly all are, and then skip the detailed check."""
+    """Return True if an ID's states are certainly well formed. This quick check spares nearly all IDs the detailed one."""
     if not isinstance(name, str):
         return False
     for _, run in states(body):

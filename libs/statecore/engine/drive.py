@@ -335,9 +335,10 @@ class _Driver:
             self.loader.retry()
 
     def _sub_entry(self, low: Low, chunk: Low, sub: Mapping[str, object]) -> RunningEntry:
-        """Return the entry of the state ``chunk`` that the state module of ``low`` ran inside its own call.
+        """Return the running dictionary's entry of a state that another state's module ran inside its own call.
 
-        ``sub`` is the state's item in the key ``sub_state_run`` of the module's return.
+        ``chunk`` is the state's low chunk, ``low`` that of the other state. ``sub`` is the state's item in the key
+        ``sub_state_run`` of the module's return.
         """
         entry = report.ran(low, {}, self.number(), self.options.now(), timedelta())
         given = {key: sub[key] for key in ("duration", "start_time", "comment") if key in sub}

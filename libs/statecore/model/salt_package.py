@@ -81,7 +81,9 @@ class _Existing:
         return self._module
 
     def exec_module(self, module: ModuleType) -> None:
-        """Give the module its own spec back, which Python's import has replaced."""
+        """Restore the module's own ``__spec__``, which Python's import has replaced. The module's code is not run
+        again.
+        """
         module.__spec__ = self._spec
 
 

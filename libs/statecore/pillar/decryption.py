@@ -20,7 +20,7 @@ def decrypted(
     """Return a copy of a minion's pillar with the values at the paths of the option ``decrypt_pillar`` decrypted.
 
     Options used: decrypt_pillar (paths, or ``path: renderer``), decrypt_pillar_delimiter, decrypt_pillar_default,
-    decrypt_pillar_renderers. Paths that do not exist are skipped; failures go to ``errors``.
+    decrypt_pillar_renderers. Paths that do not exist are skipped; failures are added to ``errors``.
     """
     wanted = opts.get("decrypt_pillar")
     if not wanted:

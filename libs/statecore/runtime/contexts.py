@@ -406,7 +406,9 @@ def _finish(ctx: Context, full: str, returned: object, arguments: Mapping[str, o
 
 
 def _directories(opts: Mapping[str, object]) -> dict[str, list[Path]]:
-    """Map of the kind of modules to the directories that an option names for it."""
+    """Map of each kind of modules ("modules", "states" ...) to the directories of users' modules that an option such as
+    ``module_dirs`` names.
+    """
     named = {kind: opts.get(option) or () for kind, option in DIRECTORIES.items()}
     return {kind: [Path(str(each)) for each in paths] for kind, paths in named.items() if isinstance(paths, Iterable)}
 

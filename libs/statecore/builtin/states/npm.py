@@ -162,7 +162,9 @@ def _satisfied(package: str, there: Mapping[str, Any]) -> bool:
 
 
 def _place(url: str) -> str:
-    """Return a URL without its scheme, its commit and the suffix ``.git``."""
+    """Return the URL of an npm package's Git repository without scheme, commit and suffix ``.git``, so that two
+    spellings can be compared.
+    """
     return url.partition("://")[2].partition("#")[0].removesuffix(".git")
 
 

@@ -21,7 +21,9 @@ _HASHES = {PKCS1v15_SHA1: "SHA1", PKCS1v15_SHA224: "SHA224"}
 
 
 def _scheme(algorithm: str) -> tuple[Any, Any]:
-    """Return the padding and the hash of a signature's algorithm. Raise UnsupportedAlgorithm if it is unknown."""
+    """Return (padding, hash), objects of the library cryptography, for an RSA signature algorithm such as
+    "PKCS1v15-SHA224". Raise UnsupportedAlgorithm if it is unknown.
+    """
     if algorithm not in _HASHES:
         raise UnsupportedAlgorithm(f"Invalid signing algorithm: {algorithm!r}")
     asymmetric = importlib.import_module("cryptography.hazmat.primitives.asymmetric.padding")

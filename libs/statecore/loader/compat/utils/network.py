@@ -360,7 +360,9 @@ def subnets(interfaces: object = None) -> object:
 
 
 def _get_interfaces() -> dict[str, _Interface]:
-    """Return the machine's network interfaces, as ``interfaces``. Copies of Salt's core grains import this name."""
+    """Return the machine's network interfaces, in the form of the function ``interfaces``. Copies of Salt's core grains
+    import this name.
+    """
     return interfaces()
 
 
