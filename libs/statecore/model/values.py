@@ -12,6 +12,7 @@ from typing import SupportsFloat, SupportsInt
 
 import yaml
 
+from statecore.model.aggregation import aggregate
 from statecore.model.errors import InvocationError
 
 #: Default separator of the keys in a path.
@@ -132,10 +133,15 @@ STRATEGIES: Mapping[str, _Merge] = {
     "recurse": _recurse,
     "none": _recurse,
     "overwrite": _overwrite,
-    # Salt aggregates only values that its yamlex renderer marked. For plain data the later value wins.
-    "aggregate": _overwrite,
+    # Only values that the renderer yamlex marked are joined. For plain data the later value wins.
+    "aggregate": lambda first, second, lists: copy.deepcopy(aggregate(dict(first), dict(second), 1)),
     "list": _list,
 }
+
+
+def is_yamlex(pipe: str) -> bool:
+    """Return whether a render pipe ends with the renderer ``yamlex``, whose data the strategy "smart" aggregates."""
+    return pipe.split("|")[-1].strip() == "yamlex" or pipe.startswith("yamlex_")
 
 
 def merge(first: object, second: object, strategy: str = "smart", *, lists: bool = False) -> dict[str, object]:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from statecore.model.aggregation import aggregate
+from statecore.model.values import is_yamlex
 from statecore.pillar.errors import Errors
 
 
@@ -39,8 +41,8 @@ STRATEGIES: Mapping[str, Callable[[Mapping[str, object], Mapping[str, object], b
     "recurse": _recurse,
     "none": _recurse,
     "overwrite": _overwrite,
-    # Salt joins only values that its yamlex renderer marked. For plain data the later value is used.
-    "aggregate": _overwrite,
+    # Only values that the renderer yamlex marked are joined. For plain data the later value is used.
+    "aggregate": lambda under, over, lists: dict(aggregate(dict(under), dict(over), 1)),
     "list": _list,
 }
 
@@ -50,6 +52,8 @@ class Merging:
 
     def __init__(self, opts: Mapping[str, object], errors: Errors) -> None:
         strategy = str(opts.get("pillar_source_merging_strategy") or "smart")
+        if strategy == "smart" and is_yamlex(str(opts.get("renderer") or "")):
+            strategy = "aggregate"
         #: True if several pillarenvs are merged. With the strategy "none" there is only one.
         self.merges = strategy != "none"
         # As in Salt, the strategy "none" replaces lists even if pillar_merge_lists is set.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import NamedTuple, TypeAlias
+from collections.abc import Callable, Collection, Mapping
+from typing import NamedTuple, Protocol, TypeAlias
 
 from statecore.model.ports import Files
 from statecore.render.jinja import Jinja
@@ -26,6 +26,18 @@ class SlsSource(NamedTuple):
     shown: str
 
 
+class StateNames(Protocol):
+    """Interface to the names of the state modules that a minion has."""
+
+    def files(self) -> Collection[str]:
+        """Return the names of the files of state modules, built-in and users'. None is loaded."""
+        ...
+
+    def functions(self, module: str) -> Collection[str]:
+        """Return the names of the functions of a state module; none if this minion cannot use the module."""
+        ...
+
+
 class RenderContext(NamedTuple):
     """Data that each renderer gets for one SLS file: the file, the state tree, the template variables and the options."""
 
@@ -38,10 +50,16 @@ class RenderContext(NamedTuple):
     #: Jinja's options for this file.
     jinja_options: Mapping[str, object]
     yaml_cache: YamlCache
+    #: Returns the renderer of a name, a user's or built in; None if there is none.
+    renderer: Callable[[str], Renderer | None]
+    #: Data that renderers keep between the files of one state tree, by the renderer's name.
+    kept: dict[str, object]
     #: The text after the renderer's name in the file's first line.
     arguments: str = ""
     #: Cache shared with other renderings, or None.
     memory: RenderMemory | None = None
+    #: The minion's state modules; None if no states can be declared (pillar).
+    states: StateNames | None = None
 
 
 #: A renderer: takes the previous renderer's output and the context, returns its own output. Raises TemplateFault or

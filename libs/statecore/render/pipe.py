@@ -9,19 +9,25 @@ from __future__ import annotations
 import io
 import logging
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from statecore.model.errors import Mark, NotAvailable, SlsError, SlsFault, StatecoreError
+from statecore.model.lazy import lazy_module
 from statecore.model.ports import Files
 from statecore.model.time_limit import ComputedTooMuch, computing_limit
 from statecore.render import yaml
-from statecore.render.context import RenderContext, Renderer, SlsSource
+from statecore.render.context import RenderContext, Renderer, SlsSource, StateNames
 from statecore.render.faults import DataFault, TemplateFault, excerpt
 from statecore.render.jinja import Jinja, whitespace
 from statecore.render.limit import limit_message, time_limit_of
 from statecore.render.memory import RenderMemory
-from statecore.render.renderers import BINARY, RENDERERS, TEMPLATES
+from statecore.render.renderers import BINARY, RENDERERS, TEMPLATES, inner_pipe
 from statecore.render.yaml_cache import YamlCache
+
+if TYPE_CHECKING:
+    from statecore.render.renderers import stateconf
+else:
+    stateconf = lazy_module("statecore.render.renderers.stateconf")
 
 log = logging.getLogger(__name__)
 
@@ -67,12 +73,14 @@ class Pipes:
         users: Mapping[str, Callable[..., object]] | None = None,
         memory: RenderMemory | None = None,
         yaml_cache: YamlCache | None = None,
+        states: StateNames | None = None,
     ) -> None:
         """Prepare the renderers of one state tree.
 
         ``names`` maps the variables of every template to their values. ``users`` maps "name.render" to a user's
-        renderer from ``_renderers``. Options used: renderer, renderer_blacklist, renderer_whitelist, jinja_sls_env,
-        jinja_trim_blocks, jinja_lstrip_blocks, and the options of the renderers.
+        renderer from ``_renderers``. ``states`` are the minion's state modules. Options used: renderer,
+        renderer_blacklist, renderer_whitelist, jinja_sls_env, jinja_trim_blocks, jinja_lstrip_blocks, and the options
+        of the renderers.
         """
         self.jinja = Jinja(files, names, opts, memory)
         self._memory = memory
@@ -81,6 +89,9 @@ class Pipes:
         self._files = files
         self._opts = opts
         self._users = {} if users is None else users
+        self._states = states
+        #: Data that renderers keep between the files of this tree.
+        self._kept: dict[str, object] = {}
         self._yaml_cache = YamlCache("") if yaml_cache is None else yaml_cache
         self._default = str(opts.get("renderer") or _DEFAULT)
         self._jinja_options = {**whitespace(opts), **(opts.get("jinja_sls_env") or {})}
@@ -117,16 +128,20 @@ class Pipes:
             self.jinja,
             self._jinja_options if jinja_options is None else jinja_options,
             self._yaml_cache,
+            self._renderer,
+            self._kept,
             memory=self._memory,
+            states=self._states,
         )
         for step in self._allowed(steps(source.text, default or self._default)):
             renderer = self._renderer(step.name)
             if renderer is None:
                 raise self._unknown(step.name, source)
+            own = context
             if step.arguments:
-                context = context._replace(jinja_options=self._jinja_options, arguments=step.arguments)
+                own = context._replace(jinja_options=self._jinja_options, arguments=step.arguments)
             try:
-                data = renderer(data, context)
+                data = renderer(data, own)
             except TemplateFault as fault:
                 line = f"; line {fault.mark.line}" if fault.mark.line else ""
                 raise self._failed(f"{fault.reason}{line}", fault.mark, fault.excerpt, source) from fault
@@ -212,15 +227,17 @@ class Pipes:
 
         {} if the file's pipe does not end in YAML or JSON.
         """
-        names_of_pipe = [step.name for step in steps(source.text, self._default)]
-        if names_of_pipe[-1] not in ("yaml", "json", "gpg") or "py" in names_of_pipe:
+        names_of_pipe = self._inner_pipe(source)
+        if names_of_pipe[-1] not in ("yaml", "json", "gpg", "yamlex") or "py" in names_of_pipe:
             return {}
         if not TEMPLATES.intersection(names_of_pipe):
             return yaml.key_positions(source.text)
         if "jinja" not in names_of_pipe:
             return {}
         try:
-            rendered = self.jinja.render(source.text, source.path, source.saltenv, names, self._jinja_options)
+            rendered = self.jinja.render(
+                source.text, source.path, source.saltenv, self._with_kept(source, names), self._jinja_options
+            )
         except SlsError:
             return {}
         positions: dict[tuple[str, ...], tuple[int, int]] = {}
@@ -230,13 +247,26 @@ class Pipes:
             origin = _template_line(origins, line)
             written = before[origin - 1] if 0 < origin <= len(before) else ""
             positions[path] = origin, _column(written, after[line - 1], column, path[-1])
+        if steps(source.text, self._default)[-1].name == "stateconf":
+            positions = stateconf.with_full_ids(positions, source.sls)
         return positions
+
+    def _inner_pipe(self, source: SlsSource) -> list[str]:
+        """Return the names of the renderers of an SLS; those that ``stateconf`` runs stand in its place."""
+        found = steps(source.text, self._default)
+        return [name for step in found for name in inner_pipe(step.name, step.arguments)] or [found[-1].name]
+
+    def _with_kept(self, source: SlsSource, names: Mapping[str, object]) -> Mapping[str, object]:
+        """Return the template variables of an SLS, with those that the renderer stateconf adds."""
+        if all(step.name != "stateconf" for step in steps(source.text, self._default)):
+            return names
+        return {**names, **stateconf.variables(source.sls, self._kept)}
 
     def origin(self, source: SlsSource, names: Mapping[str, object], line: int) -> int:
         """Return the template's line number for a line number of the rendered text of an SLS file; 0 if it cannot be
         determined.
         """
-        templates = [step.name for step in steps(source.text, self._default) if step.name in TEMPLATES]
+        templates = [name for name in self._inner_pipe(source) if name in TEMPLATES]
         if not templates or not line:
             return line
         if templates != ["jinja"]:
@@ -248,7 +278,7 @@ class Pipes:
         origins = self._origins.get(key)
         if origins is None:
             origins = self._origins[key] = self.jinja.line_map(
-                source.text, source.path, source.saltenv, names, self._jinja_options
+                source.text, source.path, source.saltenv, self._with_kept(source, names), self._jinja_options
             )
         return origins
 

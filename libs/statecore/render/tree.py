@@ -12,7 +12,7 @@ from typing import Any
 from statecore.model.errors import Mark, SlsError, SlsFault, TargetError
 from statecore.model.nearest import close_matches
 from statecore.model.ports import Files
-from statecore.render.context import SlsSource
+from statecore.render.context import SlsSource, StateNames
 from statecore.render.faults import excerpt_of
 from statecore.render.jinja import SaltFunctions
 from statecore.render.memory import RenderMemory
@@ -56,13 +56,14 @@ class SlsTree:
         matchers: Mapping[str, Callable[..., object]] | None = None,
         memory: RenderMemory | None = None,
         yaml_cache: YamlCache | None = None,
+        states: StateNames | None = None,
     ) -> None:
         """Prepare the state tree of one minion.
 
         ``extra`` are further template variables, such as ``tag`` and ``data`` of a reaction. ``renderers`` and
         ``matchers`` are functions of users' renderer and matcher modules. ``memory`` is a cache of compiled templates
         and parsed texts that many trees share. ``yaml_cache`` is the cache on disk for the data of large files, used if there
-        is no ``memory``.
+        is no ``memory``. ``states`` are the minion's state modules, for SLS files in Python that name them.
         """
         self.files = files
         self.renderers = renderers
@@ -83,7 +84,7 @@ class SlsTree:
         self._lines: dict[tuple[str, str], dict[tuple[str, ...], tuple[int, int]]] = {}
         #: Displayed file name -> its lines. Split at the first fault.
         self._texts: dict[str, list[str]] = {}
-        self._pipes = Pipes(files, opts, self._context, renderers, memory, yaml_cache)
+        self._pipes = Pipes(files, opts, self._context, renderers, memory, yaml_cache, states)
         self.templates = TreeTemplates(files, self._context, opts, self._pipes)
 
     # -------------------------------------------------------------------------------------------------------- top file

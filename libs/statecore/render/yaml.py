@@ -6,6 +6,8 @@ The number of values repeated by aliases and of nested levels is bounded (``yaml
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from yaml.reader import ReaderError
@@ -17,11 +19,14 @@ from statecore.render.yaml_values import BASE, build
 __all__ = ["YamlFault", "key_lines", "key_positions", "load"]
 
 
-def load(text: str) -> object:
-    """Return the data of a YAML text. Raise YamlFault with the line if it is not valid YAML."""
+def load(text: str, make: Callable[[str], object] = build) -> object:
+    """Return the data of a YAML text. Raise YamlFault with the line if it is not valid YAML.
+
+    ``make`` makes the data of the text; it may raise errors of PyYAML.
+    """
     guard(text)
     try:
-        return build(text)
+        return make(text)
     except yaml.MarkedYAMLError as error:
         raise _fault(error) from error
     except ReaderError as error:

@@ -33,7 +33,14 @@ from statecore.model.ports import (
 from statecore.model.values import merge
 from statecore.runtime import grains_gathering
 from statecore.runtime.masterless_ports import LocalMinion, Manager, NoEvents, NoJobs
-from statecore.runtime.ports import LazyPillar, LoaderCatalog, NoTemplates, RefreshingMinionControl, RunScratch
+from statecore.runtime.ports import (
+    LazyPillar,
+    LoaderCatalog,
+    LoaderStates,
+    NoTemplates,
+    RefreshingMinionControl,
+    RunScratch,
+)
 from statecore.runtime.secret_pillar import HidingEvents, PillarSecrets
 from statecore.sources.local_tree import LocalFiles
 
@@ -300,6 +307,7 @@ class Contexts:
                 renderers=renderers,
                 matchers=matchers,
                 yaml_cache=yaml_cache.YamlCache(str(opts.get("cachedir") or "")),
+                states=LoaderStates(self.loader, lambda: whole),
             )
         )
         templates: Templates = deferred(lambda: tree.templates)

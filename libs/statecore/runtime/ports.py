@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from statecore.loader import Loader
@@ -142,6 +142,24 @@ class LoaderCatalog:
         except NotAvailable:
             own = render.RENDERERS.get(name)
         return None if own is None else inspect.getdoc(own) or inspect.getdoc(inspect.getmodule(own))
+
+
+class LoaderStates:
+    """Names of the state modules that a loader finds. Implements ``render.StateNames``."""
+
+    def __init__(self, loader: Loader, ctx: Callable[[], Context]) -> None:
+        self._loader = loader
+        self._ctx = ctx
+
+    def files(self) -> list[str]:
+        return [source.stem for source in self._loader.sources("states")]
+
+    def functions(self, module: str) -> list[str]:
+        try:
+            found = self._loader.modules("states", module, self._ctx())
+        except NotAvailable:
+            return []
+        return [name for loaded in found for name in loaded.functions]
 
 
 class NoTemplates:

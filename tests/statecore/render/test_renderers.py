@@ -57,7 +57,8 @@ SHARED: dict[str, str | bytes] = {
     "from-string.sls": "#!jinja -s|yaml\na: {{ 1 }}\n",
     "old-pair.sls": "#!yaml_jinja\na: {{ 1 }}\n",
     "a-program.sls": "#!/bin/sh\na: {{ 1 }}\n",
-    "py.sls": "#!py\ndef run():\n    return {'a': __grains__['os'], 's': __sls__, 'e': __env__, 'p': __pillar__['name']}\n",
+    "py.sls": "#!py\ndef run():\n"
+    "    return {'a': __grains__['os'], 's': __sls__, 'e': __env__, 'p': __pillar__['name']}\n",
     "py-salt.sls": "#!py\ndef run():\n    return {'a': __salt__['test.echo']('x'), 'b': 'test.echo' in __salt__}\n",
     "py-opts.sls": "#!py\ndef run():\n    return {'id': __opts__['id'], 'same': grains['os'] + sls + saltenv}\n",
     "shout.sls": "#!shout|yaml\na: b\n",
@@ -183,7 +184,8 @@ FAULTS: dict[str, tuple[str, tuple[str, str, str]]] = {
         "#!jinjer|yaml\na: 1\n",
         (
             "a.sls:1",
-            "there is no renderer 'jinjer'; there are gpg, jinja, json, mako, msgpack, py, text, toml, yaml",
+            "there is no renderer 'jinjer'; there are gpg, jinja, json, mako, msgpack, py, pyobjects, stateconf, "
+            "text, toml, yaml, yamlex",
             "#!jinjer|yaml",
         ),
     ),

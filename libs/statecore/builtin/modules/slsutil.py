@@ -10,7 +10,7 @@ import json
 import posixpath
 import textwrap
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgpack
 import yaml
@@ -18,9 +18,15 @@ import yaml
 from statecore.model import tree_url
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
-from statecore.model.values import STRATEGIES
+from statecore.model.lazy import lazy_module
+from statecore.model.values import STRATEGIES, is_yamlex
 from statecore.model.values import merge as _merge
 from statecore.model.values import update as _update
+
+if TYPE_CHECKING:
+    from statecore.loader.compat.serializers import yamlex
+else:
+    yamlex = lazy_module("statecore.loader.compat.serializers.yamlex")  # few trees use it
 
 _TITLE = "THIS FILE IS MANAGED BY SALT - DO NOT EDIT"
 _TEXT = (
@@ -69,7 +75,7 @@ def merge(
 
         salt '*' slsutil.merge '{foo: Foo}' '{bar: Bar}'
     """
-    if strategy == "smart" and renderer.split("|")[-1] == "yamlex":
+    if strategy == "smart" and is_yamlex(renderer):
         strategy = "aggregate"
     # Salt merges by its usual strategy where it does not know the one that is named.
     return _merge(obj_a, obj_b, strategy if strategy in STRATEGIES else "recurse", lists=merge_lists)
@@ -177,6 +183,7 @@ _SERIALISERS: Mapping[str, Callable[..., object]] = {
     "json": lambda value, **options: json.dumps(value, **{"ensure_ascii": False, **options}),
     "msgpack": lambda value, **options: msgpack.packb(value, **options),
     "yaml": _to_yaml,
+    "yamlex": lambda value, **options: yamlex.serialize(value, **options),
 }
 
 _PARSERS: Mapping[str, Callable[..., object]] = {
@@ -185,11 +192,12 @@ _PARSERS: Mapping[str, Callable[..., object]] = {
     "msgpack": lambda data, **options: msgpack.unpackb(data, **{"raw": False, **options}),
     "toml": _of_toml,
     "yaml": lambda text, **options: yaml.load(text, Loader=_LOADER),
+    "yamlex": lambda text, **options: yamlex.deserialize(text, **options),
 }
 
 
 def serialize(ctx: Context, serializer: str, obj: object, **mod_kwargs: object) -> object:
-    """Return a value serialized as text (bytes for "msgpack"), by configparser, json, msgpack or yaml. Raise
+    """Return a value serialized as text (bytes for "msgpack"), by configparser, json, msgpack, yaml or yamlex. Raise
     CommandError if the value cannot be serialized.
 
     CLI Example:
@@ -200,7 +208,7 @@ def serialize(ctx: Context, serializer: str, obj: object, **mod_kwargs: object) 
 
 
 def deserialize(ctx: Context, serializer: str, stream_or_string: object, **mod_kwargs: object) -> object:
-    """Return the value of a text, parsed by configparser, json, msgpack, toml or yaml. Raise CommandError if the text
+    """Return the value of a text, parsed by configparser, json, msgpack, toml, yaml or yamlex. Raise CommandError if the text
     cannot be parsed.
 
     CLI Example:

@@ -3,9 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from statecore.render.context import Renderer
+from statecore.model.lazy import lazy_module
+from statecore.render.context import RenderContext, Renderer
 from statecore.render.renderers import formats, gpg_messages, mako_template, python
+
+if TYPE_CHECKING:
+    from statecore.render.renderers import pyobjects, stateconf
+else:
+    # Few trees use them.
+    pyobjects = lazy_module("statecore.render.renderers.pyobjects")
+    stateconf = lazy_module("statecore.render.renderers.stateconf")
+
+
+def render_pyobjects(data: object, context: RenderContext) -> object:
+    """Renderer ``pyobjects``: return the high data of the states that an SLS in Python declares by calls such as
+    ``File.managed("/etc/motd")``. Raise TemplateFault with the line.
+    """
+    return pyobjects.render(data, context)
+
+
+def render_stateconf(data: object, context: RenderContext) -> object:
+    """Renderer ``stateconf``: return the high data of an SLS with configuration at its top (``stateconf.set``), with its
+    local IDs (``.web``) made full (``sls::web``). Raise DataFault or TemplateFault with the line.
+    """
+    return stateconf.render(data, context)
+
 
 #: Renderer's name -> its function. The function gets the previous renderer's output.
 RENDERERS: Mapping[str, Renderer] = {
@@ -15,9 +39,12 @@ RENDERERS: Mapping[str, Renderer] = {
     "mako": mako_template.render,
     "msgpack": formats.render_msgpack,
     "py": python.render,
+    "pyobjects": render_pyobjects,
+    "stateconf": render_stateconf,
     "text": formats.render_text,
     "toml": formats.render_toml,
     "yaml": formats.render_yaml,
+    "yamlex": formats.render_yamlex,
 }
 
 #: Renderers whose input may be bytes that are not text.
@@ -26,4 +53,12 @@ BINARY = frozenset({"msgpack"})
 #: Renderers that return text.
 TEMPLATES = frozenset({"jinja", "mako"})
 
-__all__ = ["BINARY", "RENDERERS", "TEMPLATES"]
+
+def inner_pipe(name: str, arguments: str) -> list[str]:
+    """Return the names of the renderers that one renderer of a pipe runs: those that the options of ``stateconf`` name;
+    of others the renderer itself.
+    """
+    return stateconf.inner_pipe(arguments) if name == "stateconf" else [name]
+
+
+__all__ = ["BINARY", "RENDERERS", "TEMPLATES", "inner_pipe"]

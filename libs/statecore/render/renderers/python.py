@@ -5,7 +5,8 @@ minion.
 from __future__ import annotations
 
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from statecore.model import salt_package
@@ -16,7 +17,7 @@ from statecore.render.faults import TemplateFault
 from statecore.render.limit import limit_message, time_limit_of
 
 #: Name of a Salt dunder -> name of the template variable with the same value.
-_DUNDERS: Mapping[str, str] = {
+DUNDERS: Mapping[str, str] = {
     "__salt__": "salt",
     "__grains__": "grains",
     "__pillar__": "pillar",
@@ -40,14 +41,20 @@ def run(text: str, file: str, names: Mapping[str, object], seconds: float) -> ob
     The text may compute for ``seconds`` seconds. Raise TemplateFault with the line in the text.
     """
     scope: dict[str, Any] = {"__name__": "sls", "__file__": file, **names}
-    scope |= {dunder: names[name] for dunder, name in _DUNDERS.items() if name in names}
+    scope |= {dunder: names[name] for dunder, name in DUNDERS.items() if name in names}
     salt_package.install()
+    with faults(text, file), computing_limit(seconds):
+        exec(compile(text, file, "exec"), scope)
+        if "run" not in scope:
+            raise TemplateFault("a #!py file must define run()", Mark(file, 1), text)
+        return scope["run"]()
+
+
+@contextmanager
+def faults(text: str, file: str) -> Iterator[None]:
+    """Context manager that raises TemplateFault, with the line in ``text``, for each exception of the Python file ``file``."""
     try:
-        with computing_limit(seconds):
-            exec(compile(text, file, "exec"), scope)
-            if "run" not in scope:
-                raise TemplateFault("a #!py file must define run()", Mark(file, 1), text)
-            return scope["run"]()
+        yield
     except TemplateFault:
         raise
     except SyntaxError as error:

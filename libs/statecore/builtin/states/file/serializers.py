@@ -17,10 +17,17 @@ import pprint
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgpack
 import yaml
+
+from statecore.model.lazy import lazy_module
+
+if TYPE_CHECKING:
+    from statecore.loader.compat.serializers import yamlex
+else:
+    yamlex = lazy_module("statecore.loader.compat.serializers.yamlex")  # few trees use it
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +203,10 @@ def _float(value: float) -> str:
 #: ``serializer`` argument -> format.
 SERIALIZERS: Mapping[str, Serializer] = {
     "yaml": Serializer(_dump_yaml, _load_yaml, {"default_flow_style": False}, {"allow_unicode": True}),
+    "yamlex": Serializer(
+        lambda data, options: yamlex.serialize(data, **options),
+        lambda data, options: yamlex.deserialize(data, **options),
+    ),
     "json": Serializer(
         lambda data, options: json.dumps(data, **options),
         lambda data, options: json.loads(data, **options),

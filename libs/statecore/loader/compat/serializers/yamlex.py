@@ -1,0 +1,94 @@
+"""``salt.serializers.yamlex`` for users' modules: YAML with ``!aggregate`` and ``!reset``, whose values print as YAML."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+import yaml as _yaml
+
+from statecore.loader.compat.serializers import DeserializationError as DeserializationError
+from statecore.loader.compat.serializers import SerializationError as SerializationError
+from statecore.loader.compat.serializers import reading, writing
+from statecore.model.aggregation import Map, Sequence
+from statecore.model.aggregation import aggregate as _aggregate
+from statecore.render.yamlex import YamlexLoader
+
+available = True
+
+
+class Dumper(_yaml.dumper.SafeDumper):
+    """Writes maps in their order, and subclasses of YAML's types as these types."""
+
+
+_PLAIN: dict[type, Callable[..., _yaml.Node]] = {
+    bytes: _yaml.dumper.SafeDumper.represent_binary,
+    dict: lambda dumper, data: dumper.represent_mapping("tag:yaml.org,2002:map", list(data.items())),
+    list: _yaml.dumper.SafeDumper.represent_list,
+    set: _yaml.dumper.SafeDumper.represent_set,
+    # The value itself, as its own text would be YAML with quotes.
+    str: lambda dumper, data: _yaml.dumper.SafeDumper.represent_str(dumper, str.__str__(data)),
+    tuple: _yaml.dumper.SafeDumper.represent_list,
+}
+for _kind, _represent in _PLAIN.items():
+    Dumper.add_multi_representer(_kind, _represent)
+
+
+def serialize(obj: object, **options: object) -> str:
+    """Return data as YAML text without the newline at the end. Raise SerializationError for data that YAML cannot
+    hold.
+    """
+    with writing():
+        write: Callable[..., str] = _yaml.dump
+        text = write(obj, **{"Dumper": Dumper, "default_flow_style": None, **options})
+        return text.removesuffix("\n...\n").removesuffix("\n")
+
+
+class SLSMap(OrderedDict[Any, Any]):
+    """A map whose text is YAML."""
+
+    def __str__(self) -> str:
+        return serialize(self, default_flow_style=True)
+
+    def __repr__(self) -> str:
+        return serialize(self, default_flow_style=True)
+
+
+class SLSString(str):
+    """A text that prints in quotes, as YAML."""
+
+    def __str__(self) -> str:
+        return serialize(str.__str__(self), default_style='"')
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+class AggregatedMap(SLSMap, Map):
+    """A map that a later map of the same key is joined to."""
+
+
+class AggregatedSequence(Sequence):
+    """A list that a later list of the same key is joined to."""
+
+
+class Loader(YamlexLoader):
+    """Loader of YAML with aggregation that makes the types of this module."""
+
+    map_class = SLSMap
+    text_class = SLSString
+    aggregated_map = AggregatedMap
+    aggregated_sequence = AggregatedSequence
+
+
+def deserialize(stream_or_string: object, **options: object) -> object:
+    """Return the data of a YAML text or of an open file. Raise DeserializationError if it is not valid YAML."""
+    with reading():
+        read: Callable[..., object] = _yaml.load
+        return read(stream_or_string, **{"Loader": Loader, **options})
+
+
+def merge_recursive(obj_a: object, obj_b: object, level: Any = False) -> Any:
+    """Return ``obj_b`` merged over ``obj_a``. ``level`` says how many levels are joined although they are not marked."""
+    return _aggregate(obj_a, obj_b, level, AggregatedMap, AggregatedSequence)
