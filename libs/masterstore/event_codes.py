@@ -1,9 +1,9 @@
 """Authentication codes of events in Redis, and the memory that recognises events that were delivered before.
 
-Reactors act on the events of the stream ``salt:events``. Roles that keep events and reactors share a key that Redis never
-holds (``events.key``). The code of an event covers its tag, its data, the group that it is for, the time at which it was
-kept, and a number that no other event has. Whoever writes to Redis can therefore neither make nor change an event, nor
-give it another tag.
+Reactors act on the events of the stream ``salt:events``. The reactors and the roles that append events share a key
+that Redis never holds (``events.key``). The code of an event covers its tag, its data, the consumer group that it is
+for, the time at which it was appended, and a number that no other event has. Whoever writes to Redis can therefore
+neither make nor change an event, nor give it another tag.
 
 Source: docs/security.md#events
 """
@@ -34,7 +34,8 @@ _SEAL = re.compile(r"(?P<origin>(?P<ms>\d{1,15})-(?P<nonce>[0-9a-f]{16}))-(?P<co
 
 
 class Fault(StrEnum):
-    """Reason for which an event in Redis, or the shared state of a group of readers, is refused.
+    """Reason for which an event in Redis is refused, or the text that the readers of a consumer group share there
+    (such as the reactors' table of reactions).
 
     One of unsigned, forged, old, repeated.
     """
@@ -65,8 +66,8 @@ MEANING: Mapping[Fault, str] = {
 
 
 class EventCodes:
-    """Makes and checks the authentication codes of events, and of the text that the readers of a group share (its
-    state).
+    """Makes and checks the authentication codes of events in Redis, and of the text that the readers of a consumer
+    group share there (``state``, such as the reactors' table of reactions).
 
     Without a key, nothing gets a code and nothing is checked.
     """
@@ -82,8 +83,8 @@ class EventCodes:
         """Create the maker of codes. ``macs``: the first one makes codes; the codes of all are accepted, so that a key
         can be replaced; empty: there is no key.
 
-        ``accept_unsigned``: accept an event or shared state without a code; a wrong code is always refused.
-        ``refused``: called with the Redis key and the reason (Fault) for each event or shared state that is refused;
+        ``accept_unsigned``: accept an event or shared text without a code; a wrong code is always refused.
+        ``refused``: called with the Redis key and the reason (Fault) for each event or shared text that is refused;
         None: it is reported to the store's ``Faults``.
         """
         self._macs = tuple(macs)
@@ -97,7 +98,7 @@ class EventCodes:
     def seal(self, frame: bytes, to: str = "") -> bytes:
         """Return the seal of a packed event as bytes ``<time>-<number>-<authentication code>``; b"" without a key.
 
-        ``to``: the group for which a dead event is put back into the stream; "" for a new event.
+        ``to``: the consumer group for which a dead event is put back into the stream; "" for a new event.
         """
         if not self._macs:
             return b""
@@ -109,7 +110,7 @@ class EventCodes:
 
     def fault(self, frame: bytes, to: str, seal: str, entered_ms: int | None = None) -> Fault | None:
         """Return the Fault for which an event of the stream is refused; None if its seal proves that a role of this
-        master kept it.
+        master appended it.
 
         ``entered_ms``: time of the event's entry in the stream, milliseconds since 1970; None: the time is not
         compared.
@@ -129,14 +130,17 @@ class EventCodes:
         return None
 
     def state_code(self, group: str, version: int, state: str) -> bytes:
-        """Return the authentication code of ``state``, the text that the readers of a group share, with its version
-        number; b"" without a key.
+        """Return the authentication code of ``state``, the text that the readers of the consumer group ``group`` share
+        (such as the reactors' table of reactions), with its version number; b"" without a key.
         """
         return self._macs[0](GROUP_STATE, _state_record(group, version, state)) if self._macs else b""
 
     def state_fault(self, group: str, version: int, state: str, code: bytes) -> Fault | None:
-        """Return the Fault for which ``state``, the text that the readers of a group share, is refused. None if its
-        authentication code is right, or if the text is empty.
+        """Return the Fault for which ``state`` is refused: the text that the readers of the consumer group ``group``
+        share in Redis, such as the reactors' table of reactions.
+
+        None if the authentication code is right. None also for an empty text: a new group has stored none, so there is
+        nothing to check.
         """
         if not self._macs or not state:
             return None
@@ -149,8 +153,8 @@ class EventCodes:
 
 
 def _event_record(origin: str, to: str, frame: bytes) -> bytes:
-    """Return the bytes over which an event's authentication code is made: time and number (``origin``), group (``to``)
-    and packed event. Neither ``origin`` nor a group's name contains a space.
+    """Return the bytes over which an event's authentication code is made: time and number (``origin``), consumer group
+    (``to``) and packed event. Neither ``origin`` nor a group's name contains a space.
     """
     return f"{origin} {to} ".encode("utf-8", "surrogateescape") + frame
 
@@ -160,7 +164,7 @@ def _state_record(group: str, version: int, state: str) -> bytes:
 
 
 class Deliveries:
-    """Remembers the events that one reader of a group got, so that none is handled a second time.
+    """Remembers the events that one reader of a consumer group got, so that none is handled a second time.
 
     An event without a seal is not remembered.
     """
@@ -177,8 +181,8 @@ class Deliveries:
     def is_repeated(self, stream_id: str, seal: str, *, new: bool) -> bool:
         """Return True if the event was delivered to this reader before; remember it otherwise.
 
-        ``new``: the group delivers it for the first time. False: the reader takes over a delivery that was not acknowledged,
-        which may be this reader's own.
+        ``new``: the consumer group delivers the event for the first time. False: the reader takes over a delivery that
+        was not acknowledged, which may be this reader's own.
         """
         found = _SEAL.fullmatch(seal)
         if found is None:

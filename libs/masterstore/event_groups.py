@@ -1,4 +1,4 @@
-"""Groups of readers that share the events of the stream ``salt:events``.
+"""Redis consumer groups, whose readers (such as the reactors) share the events of the stream ``salt:events``.
 
 Each event goes to one reader of a group and stays assigned to it until the reader acknowledges it. If a reader dies,
 the others take its events over. An event is therefore handled at least once. Events that a group cannot handle go to
@@ -116,8 +116,8 @@ return 1
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The result of one read by a reader of a group: the events for this reader, and the version number of the state
-    (text) that the group's readers share.
+    """The result of one read by a reader of a consumer group: the events for this reader, and the version number of
+    the text that the group's readers share.
     """
 
     events: list[KeptEvent]
@@ -127,8 +127,8 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """Numbers of a group's events: not yet received by a reader, received but not acknowledged, removed unread,
-    and given up.
+    """Numbers of a consumer group's events: not yet received by a reader, received but not acknowledged, removed from
+    the stream before a reader received them, and given up.
     """
 
     #: Events that no reader of the group has got.
@@ -143,7 +143,8 @@ class Backlog:
 
 @dataclass(frozen=True, slots=True)
 class DeadEvent:
-    """An event that a group of readers could not handle: its id, packed event, the reason, and the number of attempts.
+    """An event that the readers of a consumer group could not handle: its id, packed event, the reason, and the number
+    of attempts.
 
     Its id contains the time when the group gave it up, milliseconds since 1970.
     """
@@ -155,15 +156,15 @@ class DeadEvent:
 
 
 class EventGroups:
-    """Groups of readers of the stream ``salt:events``. Each event is delivered to one reader of a group.
+    """Redis consumer groups of the stream ``salt:events``. Each event is delivered to one reader of a group.
 
-    Events that no role of this master kept, and those that this process got before, are acknowledged and left out.
+    Events that no role of this master appended, and those that this process got before, are acknowledged and left out.
     All operations raise StoreUnavailable if Redis does not answer.
     """
 
     def __init__(self, client: Client, codes: EventCodes = EventCodes()) -> None:  # noqa: B008 - it never changes
-        """Create the operations on groups of event readers. ``codes``: makes and checks the authentication codes of
-        events and of the states that a group's readers share.
+        """Create the operations on consumer groups. ``codes``: makes and checks the authentication codes of events,
+        and of the texts that the readers of a group share.
         """
         self._client = client
         self._codes = codes
@@ -174,8 +175,8 @@ class EventGroups:
         self._bury, self._revive, self._save = script(_BURY), script(_REVIVE), script(_SAVE)
 
     def create(self, group: str, since_ms: int) -> bool:
-        """Create a group of event readers if it does not exist; it starts with events since ``since_ms``. Return True
-        if it is new.
+        """Create a consumer group if it does not exist; it starts with the events since ``since_ms`` (milliseconds
+        since 1970). Return True if it is new.
         """
         with self._client.calling():
             names = [keys.EVENTS, keys.event_group(group), keys.EVENTS_COUNT]
@@ -183,10 +184,10 @@ class EventGroups:
 
     def read(self, group: str, consumer: str, block_ms: int, count: int) -> Batch | None:
         """Return a Batch of the next events, at most ``count``, and assign them to the reader ``consumer`` of the
-        group.
+        consumer group.
 
-        Without new events, wait up to ``block_ms`` milliseconds; then the Batch is empty. None if the group does
-        not exist.
+        Without new events, wait up to ``block_ms`` milliseconds; then the Batch is empty. None if the group does not
+        exist.
         """
         batch, newest = self._taken(group, consumer, count)
         # Without new events; events that are refused below are new ones, too.
@@ -210,17 +211,19 @@ class EventGroups:
         )
 
     def done(self, group: str, ids: list[str]) -> None:
-        """Acknowledge events of a group by their ids: the group has handled them, and they are not delivered again."""
+        """Acknowledge events of a consumer group by their ids: the group has handled them, and they are not delivered
+        again.
+        """
         if ids:
             self._deliveries[group].handled(ids)
             self._client.call("xack", keys.EVENTS, group, *ids)
 
     def claim(self, group: str, consumer: str, silence_ms: int, count: int) -> list[tuple[KeptEvent, int]]:
-        """Record a sign of life of the reader ``consumer``, and assign to it the events of readers without one for
-        ``silence_ms`` milliseconds.
+        """Record a sign of life of the reader ``consumer`` of a consumer group, and assign to it the events of readers
+        that gave no sign of life for ``silence_ms`` milliseconds.
 
-        Return [(event, number of its earlier deliveries)], at most ``count`` for each silent reader. Every reader
-        must call it several times within ``silence_ms``. The group must exist.
+        Return [(event, number of its earlier deliveries)], at most ``count`` for each silent reader. Every reader must
+        call it several times within ``silence_ms``. The group must exist.
         """
         names = [keys.EVENTS, keys.event_group(group), keys.event_readers(group)]
         with self._client.calling():
@@ -234,7 +237,7 @@ class EventGroups:
         ]
 
     def mine(self, group: str, consumer: str) -> list[KeptEvent]:
-        """Return the events that were delivered to this reader of the group and that it has not acknowledged."""
+        """Return the events that were delivered to this reader of the consumer group and that it has not acknowledged."""
         with self._client.calling() as server:
             try:
                 answer: Any = server.xreadgroup(group, consumer, {keys.EVENTS: "0"})
@@ -247,12 +250,13 @@ class EventGroups:
 
     def leave(self, group: str, consumer: str) -> None:
         """Give up the unacknowledged events of the reader ``consumer``, which ends: the next ``claim`` of another
-        reader takes them over.
+        reader of the consumer group takes them over.
         """
         self._client.call("zadd", keys.event_readers(group), {consumer: 0})
 
     def bury(self, group: str, event: KeptEvent, why: str, tries: int) -> None:
-        """Move an event that the group could not handle from its unacknowledged events to its list of dead events.
+        """Move an event that the consumer group could not handle from its unacknowledged events to its list of dead
+        events.
 
         ``why``: the reason, ``tries``: the number of attempts; both are stored with the event.
         """
@@ -263,8 +267,8 @@ class EventGroups:
         self._deliveries[group].handled([event.id])
 
     def dead(self, group: str, count: int) -> list[DeadEvent]:
-        """Return at most ``count`` events from the group's list of dead events (events that it could not handle),
-        newest first.
+        """Return at most ``count`` events from the consumer group's list of dead events (events that it could not
+        handle), newest first.
         """
         found = self._client.call("xrevrange", keys.dead_events(group), count=count)
         return [
@@ -278,10 +282,11 @@ class EventGroups:
         ]
 
     def revive(self, group: str, dead_id: str, most: int) -> bool:
-        """Append a dead event to the stream again for its group, and delete it from the list of dead events.
+        """Append an event from a consumer group's list of dead events to the stream again, for this group only, and
+        delete it from the list.
 
         Return False if the list has no event with this id. ``most``: about how many events the stream keeps. Raises
-        StoreCorrupt for an event that no role of this master kept.
+        StoreCorrupt for an event that no role of this master appended.
         """
         found = self._client.call("xrange", keys.dead_events(group), min=dead_id, max=dead_id)
         if not found:
@@ -296,15 +301,15 @@ class EventGroups:
             return bool(self._revive(keys=names, args=arguments))
 
     def drop(self, group: str, dead_id: str) -> bool:
-        """Delete an event from the group's list of dead events. Return False if there is none with this id."""
+        """Delete an event from the consumer group's list of dead events. Return False if there is none with this id."""
         return bool(self._client.call("xdel", keys.dead_events(group), dead_id))
 
     def backlog(self, group: str) -> Backlog:
-        """Return the Backlog of the group, four numbers of events.
+        """Return the Backlog of a consumer group, four numbers of events.
 
         ``waiting``: no reader has received them yet. ``in_hand``: a reader received them and has not acknowledged
-        them. ``missed``: Redis removed them from the full stream before a reader received them. ``dead``: the
-        group could not handle them and gave them up. Without such a group the first three are 0.
+        them. ``missed``: Redis removed them from the full stream before a reader received them. ``dead``: the group
+        could not handle them and gave them up. Without such a group the first three are 0.
         """
         with self._client.calling() as server:
             ask = server.pipeline(transaction=False)
@@ -325,7 +330,8 @@ class EventGroups:
         return Backlog(max(0, behind), in_hand, values.number(missed, shared_key), int(dead))
 
     def state(self, group: str) -> tuple[int, str]:
-        """Return (version, text) of the state that the readers of a group share; (0, "") if there is none.
+        """Return (version, text) that the readers of a consumer group share, such as the reactors' table of reactions;
+        (0, "") if there is none.
 
         The text is also empty if no reader of this master wrote it.
         """
@@ -338,8 +344,8 @@ class EventGroups:
         return version, "" if fault else shown
 
     def save_state(self, group: str, state: str, version: int) -> bool:
-        """Store the text that the readers of a group share, unless it changed since ``version``. Return True if it was
-        stored.
+        """Store the text that the readers of a consumer group share, unless it changed since ``version``. Return True
+        if it was stored.
         """
         with self._client.calling():
             code = self._codes.state_code(group, version + 1, state)
@@ -349,8 +355,8 @@ class EventGroups:
         """Return those of ``events`` that have a valid seal of a role of this master and that this process has not got
         before. Acknowledge all others, so that they are not delivered again.
 
-        ``new``: the group delivers the events for the first time. False: they were delivered before, to a reader that
-        did not acknowledge them.
+        ``new``: the consumer group delivers the events for the first time. False: they were delivered before, to a
+        reader that did not acknowledge them.
         """
         genuine, left = [], []
         deliveries = self._deliveries[group]

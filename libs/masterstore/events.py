@@ -103,11 +103,12 @@ class Events:
         return found
 
     def read(self, cursor: str, block_ms: int, count: int = 100) -> tuple[list[KeptEvent], int]:
-        """Return (at most ``count`` events after the position ``cursor``, oldest first; number of missed events).
+        """Return (events, number of missed events): at most ``count`` events after the position ``cursor``, oldest
+        first.
 
         Missed events are those that Redis removed from the full stream before this read. Waits up to ``block_ms``
-        milliseconds for an event; [] if none came. Events that no role of this master kept are left out and reported to
-        ``Faults``. Raises StoreError for a malformed cursor.
+        milliseconds for an event; ([], 0) if none came. Events that no role of this master appended are left out and
+        reported to ``Faults``. Raises StoreError for a malformed cursor.
         """
         after, _, number = cursor.partition("/")
         if re.fullmatch(r"\d+-\d+", after) is None or not number.isdigit():

@@ -193,7 +193,7 @@ def life(jid: str) -> str:
 
 
 def waiting_of(minion: str) -> str:
-    """Redis key of the jobs that wait for an offline minion (sorted set: JID by deadline)."""
+    """Redis key of the jobs that wait for an offline minion (sorted set: JID by the time until which it waits)."""
     return WAITING_OF + minion
 
 
@@ -231,17 +231,19 @@ def spent(minion: str) -> str:
 
 
 def event_group(group: str) -> str:
-    """Redis key of the state of a group of event readers, by the group's name."""
+    """Redis key of the text that the readers of a consumer group of events share, and its version (hash), by the
+    group's name.
+    """
     return f"salt:events:group:{group}"
 
 
 def event_readers(group: str) -> str:
-    """Redis key of the readers in a group, with the time of the last sign of life of each."""
+    """Redis key of the readers in a consumer group of events, with the time of the last sign of life of each."""
     return f"salt:events:readers:{group}"
 
 
 def dead_events(group: str) -> str:
-    """Redis key of the list of events that a group of readers could not handle."""
+    """Redis key of the list of events that the readers of a consumer group could not handle."""
     return f"salt:events:dead:{group}"
 
 

@@ -1,5 +1,5 @@
-"""Operations on the states of jobs on minions: store the states that minions report ("signs"), cancel jobs, find jobs
-that a minion missed, and jobs that wait for minions.
+"""Operations on the state of each job on each minion (delivered, started, returned, ...), stored in Redis: record the
+states that minions report ("signs"), cancel jobs, find the jobs that a minion missed and those that wait for minions.
 """
 
 from __future__ import annotations
@@ -205,7 +205,9 @@ class Lives:
         return bool(done)
 
     def waiting_jobs(self, now_ms: int, limit: int = 1000) -> dict[str, int]:
-        """Return {JID: deadline in milliseconds since 1970} of jobs that wait for minions, earliest deadline first."""
+        """Return {JID: time until which the job waits, milliseconds since 1970} of the jobs that wait for offline
+        minions, earliest time first.
+        """
         found = self._client.call("zrangebyscore", keys.WAITING, now_ms, "+inf", start=0, num=limit, withscores=True)
         return {text(jid): values.number(deadline, keys.WAITING) for jid, deadline in found}
 

@@ -1,4 +1,6 @@
-"""Public keys of minions, each in one state. Source: docs/protocol.md#sign-in-decisions"""
+"""Public keys of minions, each in one state (accepted, pending, rejected or denied). Source:
+docs/protocol.md#sign-in-decisions
+"""
 
 from __future__ import annotations
 
@@ -51,8 +53,8 @@ return redis.call('HSET', KEYS[2], ARGV[1], redis.call('INCR', KEYS[1]))
 
 
 class MinionKeys:
-    """The minions' public keys in Redis, each in one state. All operations raise StoreUnavailable if Redis does not
-    answer.
+    """The minions' public keys in Redis, each in one state (accepted, pending, rejected or denied). All operations
+    raise StoreUnavailable if Redis does not answer.
     """
 
     def __init__(self, client: Client, records: Records = Records()) -> None:  # noqa: B008 - it never changes
@@ -71,7 +73,7 @@ class MinionKeys:
         self._ids: tuple[bytes | None, tuple[str, ...]] | None = None
 
     def state_of(self, minion: str) -> tuple[str, str] | None:
-        """Return (state, PEM) of a minion's public key; None if the master has none.
+        """Return (state, PEM) of a minion's public key, for example ("accepted", ...); None if the master has none.
 
         A denied key is returned only if the id has no other key.
         """
@@ -113,12 +115,14 @@ class MinionKeys:
         self._forget(minion)
 
     def pems(self, state: str, minions: Sequence[str]) -> dict[str, str]:
-        """Return {minion id: PEM} of the given minions that have a key in this state."""
+        """Return {minion id: public key as PEM text} of the given minions, without those whose key is not in the state
+        ``state`` (accepted, pending, rejected or denied).
+        """
         found = self._client.call("hmget", keys.minion_keys(state), list(minions)) if minions else []
         return {minion: text(pem) for minion, pem in zip(minions, found, strict=True) if pem is not None}
 
     def ids(self, state: str) -> list[str]:
-        """Return the sorted ids of the minions with a key in this state."""
+        """Return the sorted ids of the minions whose key is in this state (accepted, pending, rejected or denied)."""
         return sorted(text(name) for name in self._client.call("hkeys", keys.minion_keys(state)))
 
     def accepted(self) -> tuple[str, ...]:

@@ -5,9 +5,9 @@
     runtime = local_runtime({"id": "web1", "file_roots": {"base": ["srv/salt"]}, "pillar_roots": {"base": []}})
     returned = runtime.call("state.apply", ["web"], {"test": True})
 
-``Runtime`` wires it for other ports (``statecore.model.ports``): a master's file server, a bus, a mounted host. The stages are
-``statecore.render``, ``statecore.compile`` and ``statecore.engine``; each is importable by itself. Nothing is imported
-until it is asked for.
+``Runtime`` also takes other implementations of the interfaces in ``statecore.model.ports``: a master's file server, an
+event bus, a mounted host. The stages are ``statecore.render``, ``statecore.compile`` and ``statecore.engine``; each is
+importable by itself. Each is imported when it is first used.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The plan file: its content, and the comparison of two plans. Pure.
+"""The plan file, in which ``statecore plan --out-file`` stores a plan: its content, and the comparison of two plans.
+Pure.
 
 Of managed files, a plan file stores only the diffs. Whole file contents and low chunks are stored as seals only: keyed
 hashes (HMAC-SHA256) with a random salt of this plan file. A seal shows whether a value changed, not the value.

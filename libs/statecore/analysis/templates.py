@@ -23,7 +23,7 @@ _MISSING = object()
 
 
 class Spot(NamedTuple):
-    """A problem with one word of a Jinja template, found by ``statecore check``."""
+    """A problem with one word of a Jinja template, found by ``statecore check``: rule, line, word, message and hint."""
 
     rule: str
     message: str

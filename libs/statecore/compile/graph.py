@@ -50,8 +50,8 @@ class Need(NamedTuple):
 
 
 class Node(NamedTuple):
-    """One entry of the run list of states: a low chunk to run, or a low chunk to run in test mode first for a
-    ``prereq``.
+    """One element of the run list of states: a low chunk to run, or (``check``) a low chunk to run in test mode first,
+    because a ``prereq`` names it. ``position`` is the chunk's index in the graph's ``chunks``.
     """
 
     position: int

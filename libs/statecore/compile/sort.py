@@ -55,7 +55,8 @@ def sort(draft: Draft) -> Draft:
 
 
 def order(graph: Graph) -> tuple[Node, ...] | None:
-    """Return the nodes of a requisite graph in order of the run; None if there is a cycle.
+    """Return the run list of a requisite graph: its nodes (low chunks to run or to check) in order of the run; None if
+    there is a cycle.
 
     The ``order`` of each low chunk becomes a number.
     """

@@ -104,7 +104,7 @@ _WANTED = (
 
 
 def _wrong(values: Mapping[str, object], plain: Mapping[str, frozenset[str]]) -> Mapping[str, str] | None:
-    """Map of argument name to its fault, such as "a list, not 'x'"; None without faults.
+    """Map of argument name to its fault, such as "a list, not 'x'"; None if no argument has a fault.
 
     A fault is a value that no conversion makes fit: a map or list in place of a single value, a single value in place
     of a list, or words in place of a number.
@@ -172,10 +172,11 @@ def nearest(key: str, known: Sequence[str]) -> str:
 
 
 def complaint(arguments: Arguments, function: str, low: Mapping[str, object] | None = None) -> str:
-    """Return the comment of a state whose arguments are missing, unknown or of a wrong type, one sentence a line; "" if
-    none is.
+    """Return the comment of a state whose arguments are missing, unknown or of a wrong type, one sentence a line; ""
+    if all arguments are right.
 
-    ``low``: the chunk, if the function is one of those that refuse unknown arguments with names and values.
+    ``low``: the state's low chunk, for a function whose comment shows unknown arguments as ``name=value``; None: the
+    comment shows only their names.
     """
     lines = [f"Missing parameter {name} for state {function}" for name in arguments.missing]
     unknown = arguments.unknown or {}

@@ -42,7 +42,8 @@ def call_state(low: Low, ctx: Context, loader: Loader, locate: Locate) -> dict[s
     """Call the state function of one low chunk and return its state return (``name``, ``changes``, ``result``,
     ``comment``, ...).
 
-    ``ctx`` is the chunk's own context. ``locate`` finds the chunk's place in the user's SLS file.
+    ``ctx`` is the Context made for this chunk. ``locate(low, argument)`` returns the Mark (file and line) of an
+    argument in the user's SLS file.
     """
     full = f"{low['state']}.{low['fun']}"
     if low.get("provider"):
@@ -67,7 +68,9 @@ def call_state(low: Low, ctx: Context, loader: Loader, locate: Locate) -> dict[s
 
 
 def _warned(entry: dict[str, object], warnings: list[str]) -> dict[str, object]:
-    """Put the warnings before those of a state return, and return it. The map itself is changed."""
+    """Put ``warnings`` before the warnings that a state return has already. The return is changed in place and
+    returned.
+    """
     if warnings:
         own = entry.get("warnings")
         entry["warnings"] = [*warnings, *(own if isinstance(own, list) else [])]

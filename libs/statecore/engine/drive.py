@@ -167,8 +167,8 @@ class _Driver:
             self._fire(instruction.low, entry)
 
     def _begin_parallel(self, children: Children, instruction: CallState, machine: Machine) -> None:
-        """Start a state in a child process. If no child can be started, call it in this process and pass its entry to
-        the machine.
+        """Start a state in a child process. If no child can be started, call the state in this process and pass its
+        entry of the running dictionary to the machine.
 
         If the maximum number of parallel states runs already, wait until one of them ends. The state's run number is
         the number at its start.
@@ -192,8 +192,8 @@ class _Driver:
         machine.begun(instruction)
 
     def _collect(self, children: Children, nodes: Collection[Node], machine: Machine) -> None:
-        """Wait until one of the parallel states ``nodes`` ends in its child process. Pass its entry of the running
-        dictionary to the machine.
+        """Wait until one of the parallel states ``nodes`` (nodes of the run list) ends in its child process. Pass its
+        entry of the running dictionary to the machine.
         """
         instruction, entry = children.finished(nodes)
         if "__run_num__" not in entry:

@@ -1,13 +1,13 @@
-"""Order of a state run, as a state machine without side effects: ``step()`` returns an instruction, ``feed()`` takes
-its entry.
+"""State machine that decides the order of a state run, without side effects: ``step()`` returns the next instruction,
+and ``feed()`` records the running dictionary's entry that the instruction gave.
 
-The machine walks the run list in order. Before a state it evaluates the state's requisites, and their requisites before
-them. It keeps its own stack, so a chain of ten thousand states causes no recursion error. A prereq's target is first
-run as a check in test mode, and the check's entry is kept in ``foreseen``; then the state with the prereq runs; then
-the target itself.
+The machine walks the run list in order. Before a state it evaluates the state's requisites, and their requisites
+before them. It keeps its own stack, so a chain of ten thousand states causes no recursion error. A prereq's target is
+first run as a check in test mode, and the check's entry is kept in ``foreseen``; then the state with the prereq runs;
+then the target itself.
 
-A state that runs in a parallel process is ``begun()`` and fed later. States that need it wait. Parallel states that
-need it are put off, so that other states run meanwhile.
+A state that runs in a parallel process is reported by ``begun()``, and its entry later by ``feed()``. States that need
+it wait. Parallel states that need it are put off, so that other states run meanwhile.
 
 Source: docs/state-system.md#requisite-evaluation
 """
@@ -26,9 +26,9 @@ from statecore.model.types import Low, Running, RunningEntry
 
 
 class CallState(NamedTuple):
-    """Instruction of the state engine: call this state's function.
+    """Instruction of the state engine: call the state function of the low chunk ``low``.
 
-    If ``watch`` is True and the call changed nothing, call mod_watch too.
+    If ``watch`` is True (a state that it watches has changed) and the call itself changed nothing, call mod_watch too.
     """
 
     node: Node
@@ -41,7 +41,9 @@ class CallState(NamedTuple):
 
 
 class LeaveOut(NamedTuple):
-    """Instruction of the state engine: do not call this state; record this result and comment for it."""
+    """Instruction of the state engine: do not call the state function of ``low``; record ``result`` and ``comment`` as
+    its entry of the running dictionary.
+    """
 
     node: Node
     low: Low
@@ -50,9 +52,11 @@ class LeaveOut(NamedTuple):
 
 
 class Adopt(NamedTuple):
-    """Instruction of the state engine: do not call this state; record ``entry``, the result of its test run, for it.
+    """Instruction of the state engine: do not call the state function of ``low``; record ``entry``, the running
+    dictionary's entry of its test run, as its result.
 
-    It is given for the target of a ``prereq`` whose preceding state failed.
+    It is given for the target of a ``prereq`` that was checked in test mode and one of whose requisites failed
+    afterwards.
     """
 
     node: Node
@@ -74,7 +78,9 @@ _SHARED = 8
 
 @dataclass(slots=True)
 class _Visit:
-    """A node of the run list that waits on the machine's stack until its requisites are evaluated."""
+    """A node of the run list (a low chunk, to run or to check for a prereq) on the machine's stack: it waits there
+    until its requisites are evaluated.
+    """
 
     node: Node
     #: Nodes to evaluate before this node. An iterator, so each is evaluated once.
@@ -84,8 +90,8 @@ class _Visit:
 class Machine:
     """Decides which state of a requisite graph runs next; it calls no state itself.
 
-    ``stop(low, entry)`` returns True if the entry ends the run (failhard). ``wanted(low)`` limits the run to chunks and
-    their requisites.
+    ``stop(low, entry)`` returns True if this low chunk's entry of the running dictionary ends the whole run
+    (failhard). ``wanted(low)`` returns True for the low chunks to run, besides their requisites; None: run all.
     """
 
     def __init__(
@@ -112,10 +118,12 @@ class Machine:
         self._seen_in_group: dict[tuple[str, int], set[Seen]] = {}
 
     def step(self) -> Instruction | Wait | None:
-        """Return the next instruction (CallState, LeaveOut or Adopt) of the run, or a Wait; None when the run is over.
+        """Return the next instruction of the run (CallState, LeaveOut or Adopt), or a Wait for parallel states; None
+        when the run is over.
 
-        Answer each instruction with ``feed``, or with ``begun`` and ``feed`` later. Answer a Wait with ``feed`` for one
-        of its nodes.
+        The caller carries out the instruction and passes the state's entry of the running dictionary to ``feed``. For
+        a state that it starts in a child process, it calls ``begun`` first and ``feed`` when the child has ended. It
+        answers a Wait by ``feed`` for one of the Wait's nodes.
         """
         while not self.stopped:
             if not self._stack and not self._begin():
@@ -137,7 +145,9 @@ class Machine:
         return Wait(frozenset(self._busy)) if self._busy else None
 
     def begun(self, instruction: CallState) -> None:
-        """Record that this state now runs in a parallel process. Pass its result to ``feed`` later."""
+        """Record that the state of this instruction now runs in a child process. When the child has ended, the caller
+        passes its entry to ``feed``.
+        """
         self._busy.add(instruction.node)
         self._leave()
 
@@ -153,7 +163,7 @@ class Machine:
         return True
 
     def feed(self, instruction: Instruction, entry: RunningEntry) -> None:
-        """Record the result (entry of the running dictionary) of a state whose instruction was carried out."""
+        """Record ``entry``, the running dictionary's entry of the state whose instruction was carried out."""
         node = instruction.node
         self._busy.discard(node)
         tag = self._graph.tags[node.position]
@@ -180,7 +190,9 @@ class Machine:
         return evaluated and decide(self._what_is_seen(node)) not in NOT_RUN
 
     def check(self) -> None:
-        """Assert the machine's invariants, for tests: open nodes are those on the stack, and no open node has an entry."""
+        """Assert, for tests, that the machine's data agree: the nodes (states of the run list) recorded as waiting for
+        their requisites are those on its stack, and none of them has a result yet. Raise AssertionError otherwise.
+        """
         assert self._open == {visit.node for visit in self._stack}
         assert not any(self._done(node) for node in self._open)
 

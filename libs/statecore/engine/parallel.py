@@ -42,8 +42,8 @@ class Children:
         return len(self._running)
 
     def start(self, instruction: CallState, work: Callable[[], RunningEntry]) -> None:
-        """Fork a child process that calls ``work`` and sends back its result. Raises OSError if no process can be
-        started.
+        """Fork a child process that calls ``work`` and writes the returned entry of the running dictionary to a pipe;
+        ``finished`` reads it. Return nothing. Raise OSError if no process can be started.
         """
         ours, theirs = os.pipe()
         try:
@@ -59,7 +59,8 @@ class Children:
         self._running[instruction.node] = _Child(instruction, pid, ours)
 
     def finished(self, nodes: Collection[Node]) -> tuple[CallState, RunningEntry]:
-        """Wait until one of these parallel states ends. Return (its instruction, its entry of the running dictionary).
+        """Wait until one of these states (nodes of the run list) ends in its child process. Return (its instruction,
+        its entry of the running dictionary).
 
         A child process that died gives a failed entry.
         """

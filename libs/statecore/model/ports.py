@@ -1,4 +1,5 @@
-"""Protocols of the services that statecore needs: files, templates, events, jobs, minion, master, loader, host.
+"""Interfaces (typing.Protocol) of the services that statecore needs: files, templates, events, jobs, minion, master,
+loader, host.
 
 The minion, ``salt-call`` and the tests each bring their own implementations. This module does no I/O.
 """
@@ -33,7 +34,7 @@ class FileHash(NamedTuple):
 
 
 class Files(Protocol):
-    """The state tree behind ``salt://``: local directories, or a cache of the master's fileserver."""
+    """Interface of the state tree behind ``salt://``: local directories, or a cache of the master's fileserver."""
 
     def envs(self) -> list[str]:
         """List of the names of the saltenvs (environments of the state tree); "base" is first if it exists."""
@@ -98,7 +99,7 @@ class Templates(Protocol):
 
 
 class Events(Protocol):
-    """Protocol of an event bus: the master's, or ``NoEvents``, which drops all events."""
+    """Interface of an event bus: the master's, or ``NoEvents``, which drops all events."""
 
     def fire(self, tag: str, data: Mapping[str, object]) -> bool:
         """Send an event with this tag and data to the event bus. Return True if the bus accepted it."""
@@ -122,10 +123,10 @@ class Jobs(Protocol):
 
 
 class MinionControl(Protocol):
-    """Services of the minion's main process that an execution function may use.
+    """Interface of the services of the minion's main process that an execution function may use.
 
-    They refresh data, ask the master, and change the schedule and beacons. ``salt-call --local`` has no such process
-    and implements them itself.
+    They refresh pillar, modules or grains, send requests to the master, and change the schedule and the beacons.
+    ``salt-call --local`` has no such process and implements them itself.
     """
 
     def refresh_pillar(self) -> bool:

@@ -30,7 +30,7 @@ _STDERR = 2
 
 
 class TimeLimitExceeded(BaseException):
-    """The time limit of a block of users' code is over.
+    """Raised in a block of users' code whose time limit is over.
 
     It is a BaseException, so that users' code with ``except Exception`` does not catch it.
     """
@@ -40,7 +40,9 @@ class TimeLimitExceeded(BaseException):
 
 
 class ComputedTooMuch(TimeLimitExceeded):
-    """Users' code (such as a template) used too much CPU time or memory. ``seconds`` is the limit of CPU time."""
+    """Raised when users' code (such as a template) used too much CPU time or memory. ``seconds`` is the limit of CPU
+    time.
+    """
 
     def __init__(self, seconds: float) -> None:
         super().__init__(seconds)
@@ -48,15 +50,17 @@ class ComputedTooMuch(TimeLimitExceeded):
 
 
 class ComputedTooLong(ComputedTooMuch):
-    """Users' code (such as a template) used more CPU time than its limit."""
+    """Raised when users' code (such as a template) used more CPU time than its limit."""
 
 
 class ComputedTooLarge(ComputedTooMuch):
-    """Users' code (such as a template) made the process grow by more memory than the limit."""
+    """Raised when users' code (such as a template) made the process that runs it grow by more memory than its limit."""
 
     @property
     def growth(self) -> int:
-        """Bytes by which the process may grow."""
+        """Number of bytes by which the process that runs users' code may grow during one block of it, such as the
+        rendering of one template: 1 GiB.
+        """
         return _GROWTH
 
 
@@ -94,7 +98,9 @@ def computing_limit(seconds: float) -> Iterator[None]:
 
 
 class _LimitWatch:
-    """Measures the CPU time and the memory that a block of users' code has used, and decides if it exceeds the limits."""
+    """Measures the CPU time and the memory that one block of users' code (such as a template) has used, and decides if
+    it exceeds the limits.
+    """
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds

@@ -42,7 +42,7 @@ def to_float(value: object) -> float:
 
 
 def traverse(data: object, path: str | int, default: object = None, delimiter: str = DELIMITER) -> object:
-    """Return the value at ``path``; ``default`` when there is none.
+    """Return the value at ``path`` (``a:b:c``) in nested maps and lists; ``default`` when there is none.
 
     In a list, a number is an index, or a key of the first dict in the list that has it. Other keys are searched in the
     dicts of the list. A key that is not found as text is searched as YAML reads it (``8080`` is a number).
@@ -97,8 +97,8 @@ def _in_list(value: list[object], key: str | int) -> object:
 def update(
     base: MutableMapping[str, object], new: Mapping[str, object], *, lists: bool = False
 ) -> MutableMapping[str, object]:
-    """Merge ``new`` into ``base`` and return ``base``. Dicts merge recursively; lists are extended if ``lists``,
-    else replaced.
+    """Merge the dict ``new`` into the dict ``base`` and return ``base``. Nested dicts are merged recursively; lists
+    are extended if ``lists``, else replaced.
     """
     for key, value in new.items():
         old = base.get(key)

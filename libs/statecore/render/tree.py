@@ -206,7 +206,7 @@ class SlsTree:
         return known
 
     def source(self, sls: str, saltenv: str) -> SlsSource:
-        """Return the file of an SLS reference before rendering.
+        """Return the SlsSource of an SLS reference: the paths and the text of its file, not yet rendered.
 
         Raise SlsError with the searched paths and the most similar reference if there is no such file.
         """
@@ -310,11 +310,11 @@ class SlsTree:
         self._pipes.columns = True
 
     def locate(self, sls: str, saltenv: str, *keys: str) -> Mark | None:
-        """Return the file, line and column to which nested keys (ID, state declaration, argument) lead in the file
-        of an SLS.
+        """Return the Mark (file, line and column) of the place in an SLS file to which nested keys (ID, state
+        declaration, argument) lead.
 
-        If the file lacks the last keys, the position of the last key that is there is returned; without any, only
-        the file. None if the SLS was never read.
+        If the file lacks the last keys, the Mark of the last key that is there is returned; without any, a Mark with
+        only the file. None if the SLS was never read.
         """
         source = self._sources.get((sls, saltenv))
         if source is None:

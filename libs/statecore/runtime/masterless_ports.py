@@ -1,4 +1,5 @@
-"""Services of a minion without a master (event bus, running jobs, refreshes and requests to the minion or master).
+"""Services of a minion without a master: event bus, running jobs, requests to the minion or master, and refreshes of
+pillar, modules and grains.
 
 They are used by salt-call --local, and by embedding programs that give no services of their own.
 """

@@ -1,4 +1,6 @@
-"""Services of a context that read the minion's current state: pillar in memory, refreshes, catalog of modules."""
+"""Services of a Context that read the minion's current data: pillar in memory, refreshes of pillar, modules and
+grains, catalog of modules.
+"""
 
 from __future__ import annotations
 
@@ -111,7 +113,9 @@ class RefreshingMinionControl:
 
 
 class LoaderCatalog:
-    """Names, docstrings and signatures of the loader's modules, for ``sys.*``. Implements the port ``Catalog``."""
+    """Names, docstrings and signatures of the loader's modules, for ``sys.*``. Implements the interface
+    ``ports.Catalog``.
+    """
 
     def __init__(self, source: ContextSource) -> None:
         self._source = source

@@ -153,7 +153,7 @@ class Runtime:
         self.contexts.forget(pillar=pillar, grains=grains, modules=modules)
 
     def close(self) -> None:
-        """Free the memory of the runtime at once. Without this call only the garbage collector would free it, later."""
+        """Free the memory of this Runtime at once. Without this call only the garbage collector would free it, later."""
         self.contexts.secrets.close()
         vars(self.contexts).clear()
         vars(self).clear()
@@ -183,14 +183,14 @@ def local_runtime(
     fetches: bool = False,
     refreshed: Callable[[str], bool] | None = None,
 ) -> Runtime:
-    """Return the runtime of a minion without a master (salt-call --local): files and pillar come from local
+    """Return the Runtime of a minion without a master (salt-call --local): files and pillar come from local
     directories.
 
     ``grains`` and ``pillar`` replace those of the host and of ``pillar_roots``: those of another minion, for example.
     ``jobs`` lists the jobs that run on this host; None: no job is known. ``manage`` sends requests about schedule and
-    beacons to the minion that runs on this host. ``events`` and ``master`` are those of an orchestration, which a master
-    runs. ``files`` replaces ``file_roots``. ``fetches``: this process itself fetches Git repositories for files and pillar.
-    ``refreshed`` is called with "pillar", "modules" or "grains" when a function asks to refresh it.
+    beacons to the minion that runs on this host. ``events`` and ``master`` are those of an orchestration, which a
+    master runs. ``files`` replaces ``file_roots``. ``fetches``: this process itself fetches Git repositories for files
+    and pillar. ``refreshed`` is called with "pillar", "modules" or "grains" when a function asks to refresh it.
     """
     whole = {**DEFAULTS, "file_client": "local", **opts}
     own = masterless.MasterlessRepositories(whole, load_user_backend) if fetches and _needs_fetches(whole) else None

@@ -1,4 +1,6 @@
-"""Looks up the URIs ``sdb://PROFILE/KEY`` in a configuration, before the process that reads it has a runtime."""
+"""Looks up the URIs ``sdb://PROFILE/KEY`` in a configuration file, before the process that reads the file has a
+Runtime, and so a loader.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Queues of waiting requests: one for each pool and port. Within a queue senders alternate.
+"""Queues of waiting requests: one for each worker pool and each TCP port (4506 for minions, 4507 for operators).
+Within a queue senders alternate.
 
 After one request of a sender, the next sender is served. A sender with a thousand requests therefore delays only
 itself. If each sender has one request, the order is that of arrival.
@@ -63,7 +64,9 @@ class Request:
 
 
 class FairQueue:
-    """The waiting requests of one worker pool and one port, with alternating senders."""
+    """The requests that wait for one worker pool and came through one TCP port (4506 of minions, or 4507 of
+    operators). Their senders alternate, so that none delays the others.
+    """
 
     def __init__(self) -> None:
         self._by_sender: OrderedDict[Hashable, deque[Request]] = OrderedDict()

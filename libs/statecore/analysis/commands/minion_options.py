@@ -1,5 +1,5 @@
-"""The command-line options that describe the minion (trees, grains, pillar, host root), and the runtime built from
-them.
+"""The command-line options that describe the minion (trees, grains, pillar, host root), and the Runtime that is built
+from them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _DEFAULT_ROOT = "/srv/salt"
 class MinionOptions:
     """The minion that a ``statecore`` command works for: its trees, grains, pillar, id and host root.
 
-    All paths are absolute, because a plan file stores them.
+    All paths are absolute, because a plan file (``statecore plan --out-file``) stores them.
     """
 
     #: saltenv -> directories of its state tree.
@@ -108,10 +108,12 @@ def parsed_options(given: argparse.Namespace, *, tree: str = "", grains: str = "
 
 @contextmanager
 def runtime_of(options: MinionOptions, *, keep: str = "", jobs: Jobs | None = None) -> Iterator[Runtime]:
-    """Yield the minion's runtime in this process. Raise CommandFault for unusable options.
+    """Yield a Runtime (modules, states, grains and pillar of the minion) in this process. Raise CommandFault for
+    unusable options.
 
-    Users' modules are synced to a temporary directory that is removed afterwards. ``keep`` is the directory for lasting
-    data (backups of replaced files). ``jobs`` lists the running jobs of this host, so that state runs do not overlap.
+    Users' modules are synced to a temporary directory that is removed afterwards. ``keep`` is the directory for
+    lasting data (backups of replaced files). ``jobs`` lists the running jobs of this host, so that state runs do not
+    overlap.
     """
     grains = mapping_in(options.grains, "grains") if options.grains else None
     as_file = options.pillar and not Path(options.pillar).is_dir()

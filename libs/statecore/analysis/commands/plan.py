@@ -1,4 +1,6 @@
-"""``statecore plan`` predicts the changes of a state run; ``statecore apply`` executes the run, or a stored plan."""
+"""``statecore plan`` predicts the changes of a state run and can store the plan in a file; ``statecore apply``
+executes a state run, or the plan in such a file.
+"""
 
 from __future__ import annotations
 
@@ -114,7 +116,7 @@ def configure_apply(parser: argparse.ArgumentParser) -> None:
 
 def run_apply(given: argparse.Namespace) -> tuple[int, str]:
     """Run ``statecore apply`` and return (exit code, output). Raise CommandFault for unusable options and for a plan
-    that is out of date, SlsError if the tree does not compile.
+    file that is out of date, SlsError if the tree does not compile.
     """
     if bool(given.what) == given.highstate:
         raise CommandFault("apply takes a plan file, or SLS, or --highstate alone")
@@ -139,7 +141,9 @@ def _running(options: MinionOptions, given: argparse.Namespace) -> Iterator[Runt
 
 
 def _plan_file(words: Sequence[str]) -> Path | None:
-    """Return the path if the only argument is a plan file; None if the arguments are SLS references."""
+    """Return the path of the plan file (written by ``statecore plan --out-file``) if it is the only argument of
+    ``statecore apply``; None if the arguments are SLS references.
+    """
     if len(words) == 1 and (Path(words[0]).is_file() or "/" in words[0] or words[0].endswith(".json")):
         return Path(words[0])
     return None
@@ -172,7 +176,9 @@ def _apply_file(file: Path, given: argparse.Namespace) -> tuple[int, str]:
 
 
 def _references(kept: object) -> list[str] | None:
-    """Return the SLS references of a plan file; None means the top file's. Raise TypeError for any other value."""
+    """Check and return the field ``sls`` of a plan file (written by ``statecore plan --out-file``): the list of SLS
+    references that the plan was made for, or None for those of the top file. Raise TypeError for any other value.
+    """
     if kept is not None and not (isinstance(kept, list) and all(isinstance(each, str) for each in kept)):
         raise TypeError("not the SLS of a run")
     return kept
@@ -218,8 +224,8 @@ def _relative(position: str) -> str:
 
 @contextmanager
 def job(cachedir: str, words: Sequence[str]) -> Iterator[ProcDirectory]:
-    """Yield the host's running jobs. While the block runs, they include this process, as a job of ``state.apply`` with
-    the arguments ``words``.
+    """Yield the ProcDirectory of the jobs that run on this host. While the block runs, it lists this process too, as a
+    job of ``state.apply`` with the arguments ``words``.
 
     Raise CommandFault if the directory cannot be written: other processes could not see this run.
     """

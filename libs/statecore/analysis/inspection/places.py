@@ -57,16 +57,22 @@ def keys_of(low: Mapping[str, object], *more: str) -> tuple[str, ...]:
 
 
 def mark_of(draft: Draft, low: Mapping[str, object], kind: str) -> Mark | None:
-    """Return the file and line (without column) of a low chunk's argument ``kind``; None if it is not found."""
+    """Return the Mark (file and line, column 0) of the requisites of one kind (``kind``, such as "require") in a low
+    chunk's SLS file.
+
+    If the file does not have them, the Mark of the state or of the ID is returned. None without a state tree, or if
+    the SLS was not read.
+    """
     mark = place_of(draft, low, keys_of(low, kind))
     return mark._replace(column=0) if mark is not None else None
 
 
 def place_of(draft: Draft, origin: Mapping[str, object], keys: tuple[str, ...]) -> Mark | None:
-    """Return the position in an SLS file of the path ``keys`` (ID, state module, argument) of a low chunk.
+    """Return the Mark (file, line, column) of the path ``keys`` (ID, state module, argument) of a low chunk in an SLS
+    file.
 
     It is searched in the SLS that declares the ID, else in an SLS that extends it. If neither contains the whole path,
-    the position of the ID itself is returned. None without a state tree.
+    the Mark of the ID itself is returned. None without a state tree, or if the SLS was not read.
     """
     tree = draft.tree
     if tree is None:
@@ -104,8 +110,8 @@ def pinpointed(what: RuledFault, draft: Draft) -> RuledFault:
 
 
 def spot_finding(spot: templates.Spot, file: str, text: str, sls: str) -> Finding:
-    """Return the finding of ``statecore check`` for a problem with one word of a template. ``text`` is the template's
-    text.
+    """Return the Finding of ``statecore check`` for a Spot, a problem with one word of a template. ``file`` is the
+    template's name for messages, ``text`` its text.
     """
     lines = text.splitlines()
     line = lines[spot.line - 1] if 0 < spot.line <= len(lines) else ""

@@ -28,7 +28,7 @@ _OVER = frozenset("ZX")
 
 
 class ProcDirectory:
-    """The jobs that run on this minion, as files ``<cachedir>/proc/<jid>``. Implements the port ``Jobs``."""
+    """The jobs that run on this minion, as files ``<cachedir>/proc/<jid>``. Implements the interface ``ports.Jobs``."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory

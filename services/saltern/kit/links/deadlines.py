@@ -36,9 +36,10 @@ DEADLINES: Mapping[str, int] = {
 
 
 def read_deadlines(options: MasterOptions) -> Mapping[str, int]:
-    """Return {master command: seconds}: the built-in deadlines, changed by the option ``request_deadlines``.
+    """Return {master command: seconds that a worker may spend on it}: the built-in values, replaced by those of the
+    option ``request_deadlines``. Other commands have the option ``request_deadline``.
 
-    Raises ConfigError if a value is less than one second.
+    Raises ConfigError if a value of these two options is less than one second.
     """
     for cmd, seconds in {**options.request_deadlines, "request_deadline": options.request_deadline}.items():
         if seconds < 1:

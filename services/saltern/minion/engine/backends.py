@@ -29,10 +29,10 @@ class Backend(Protocol):
         grains: Callable[[], Mapping[str, object]],
         known: Mapping[str, object] | None = None,
     ) -> Runtime:
-        """Return a new runtime for the next jobs of the minion.
+        """Return a new Runtime (grains, pillar, modules and services of the minion) for the next jobs of the minion.
 
-        ``grains``: returns the grains of the current runtime. ``known``: grains of the new runtime; None: gathered at their
-        first use.
+        ``grains``: returns the grains of the current Runtime. ``known``: grains of the new Runtime; None: gathered at
+        their first use.
         """
         ...
 
@@ -76,8 +76,8 @@ class MasterBackend:
         grains: Callable[[], Mapping[str, object]],
         known: Mapping[str, object] | None = None,
     ) -> Runtime:
-        """Return a runtime with the pillar ``pillar``, whose files come from the master and whose events go to the
-        master.
+        """Return a Runtime (grains, pillar, modules and services of the minion) with the pillar ``pillar``, whose
+        files come from the master and whose events go to the master.
         """
         options = self._options
         files = RemoteFiles(options, self._identity, lambda: self._credentials, self._given_up)

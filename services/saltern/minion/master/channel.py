@@ -290,10 +290,10 @@ class Channel:
             yield min(wait * random.uniform(0.9, 1.1), left)
 
     def _once(self) -> Iterator[float]:
-        """Yield the seconds to wait for the answer to a request that must not be repeated: request_channel_timeout *
-        request_channel_tries in all.
+        """Yield the seconds that remain to wait for the answer to a request that must not be repeated. Stop when
+        request_channel_timeout * request_channel_tries seconds are over.
 
-        The request is sent again only if a busy master rejected it.
+        The caller sends the request again only if a busy master rejected it.
         """
         ends = time.monotonic() + self._options.request_channel_timeout * self._options.request_channel_tries
         while (left := ends - time.monotonic()) > 0:

@@ -1,4 +1,6 @@
-"""The master as statecore's ports use it: its file server with a local cache, its pillar, its event bus."""
+"""Implements the interfaces of ``statecore.model.ports`` for a minion with a master. Jobs and salt-call fetch files
+(through a cache on disk) and pillar from the master, and fire their events to it.
+"""
 
 from __future__ import annotations
 
@@ -193,7 +195,9 @@ class RemoteFiles(_Master):
 
 
 class RemoteMinion(_Master):
-    """The ports ``MinionControl`` and ``Events`` for a minion with a master. A refresh is requested from the zygote by a file."""
+    """Implements the interfaces MinionControl and Events of ``statecore.model.ports`` for a minion with a master. A
+    refresh of pillar, modules or grains is requested from the zygote by an empty file.
+    """
 
     def __init__(
         self,

@@ -77,8 +77,10 @@ def _compiled(
 
 
 def _with_secret_paths(pillar: dict[str, object], paths: Sequence[str]) -> dict[str, object]:
-    """Return a pillar that also tells the minion the paths of the master's option ``secret_pillar``, under the key of that
-    name. A malformed key stays as it is: the minion logs it.
+    """Return a minion's pillar with the paths of the master's option ``secret_pillar`` added to the pillar's own key
+    ``secret_pillar``, so that the minion hides the values at these paths.
+
+    If the value of that key is malformed, the pillar is returned unchanged: the minion logs the error.
     """
     try:
         return {**pillar, SECRET_PILLAR: [*paths, *secret_paths(pillar.get(SECRET_PILLAR))]}

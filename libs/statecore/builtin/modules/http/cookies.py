@@ -1,4 +1,4 @@
-"""Cookies that are kept between requests: in a file of the managed host, or by default in the minion's cache."""
+"""Cookies that are stored between HTTP requests: in a file of the managed host, or by default in the minion's cache."""
 
 from __future__ import annotations
 
@@ -51,10 +51,13 @@ class CookieFile:
 
 
 def cookie_file(ctx: Context, kept: tuple[str | None, str] | None, session: str | None) -> CookieFile | None:
-    """Return the CookieFile (cookie jar) for an HTTP request, None if the request keeps no cookies.
+    """Load the stored cookies for an HTTP request. Return a CookieFile: the cookie jar, and the files to save it to.
+    None if both ``kept`` and ``session`` are None: the request stores no cookies.
 
-    ``kept`` is (file or None, format), ``session`` the file for session cookies. Without a file name, a file in the
-    minion's cache is used.
+    ``kept`` is (path, format: lwp or mozilla) of the file for lasting cookies; ``session`` is the path of the file for
+    session cookies too. An empty path means a default file in the minion's cache. A cookie of the file ``session``
+    replaces the same cookie of the file ``kept``. Raise InvocationError for another format, CommandError for a file
+    that cannot be read.
     """
     if kept is None and session is None:
         return None

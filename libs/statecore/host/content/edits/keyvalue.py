@@ -47,7 +47,9 @@ class Edited:
 
 
 def edit(text: str, arguments: KeyValueEdit) -> Edited:
-    """Return the text of a file with the wanted values of its keys, and the difference as lines with + and -."""
+    """Set the wanted values of the keys in a file's text. Return the Edited: the new text, the difference as lines
+    with + and -, and the numbers of changed, removed and found keys.
+    """
     plain, end = with_unix_ends(text)
     edit = _Edit(arguments)
     for line in lines(plain):

@@ -143,7 +143,8 @@ class LocalClient:
         full_return: bool = False,
         **kwargs: object,
     ) -> dict[str, object]:
-        """Run a job on ``subset`` randomly chosen minions of the target and return {minion id: return}.
+        """Run a job on as many minions as ``subset`` says, chosen at random from the target. Return {minion id: value
+        of the function}, or with ``full_return`` {minion id: map with ``ret``, ``retcode`` and ``jid``}.
 
         Raise CommandError on a minion or if the master refuses the job; InvocationError for unsupported arguments.
         """
