@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import queue
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeAlias, TypeVar
 
@@ -13,8 +13,8 @@ Work = TypeVar("Work")
 #: (function that runs one work item, function that cleans up at the end of the thread); each thread makes its own pair.
 Worker: TypeAlias = tuple[Callable[[Work], None], Callable[[], None]]
 
-#: Seconds between two checks of an idle thread whether the pool has ended.
-_BLOCK_SECONDS = 0.2
+#: Seconds that ``close`` gives the threads to run their clean-up, beside the caller's.
+_GRACE = 0.2
 
 
 class Pool(Generic[Work]):
@@ -28,8 +28,11 @@ class Pool(Generic[Work]):
 
         ``worker`` is called in each thread and returns two functions: one runs a work item, one cleans up at the end.
         """
-        self._queue: queue.Queue[Sequence[Work]] = queue.Queue(max(1, most_waiting))
-        self._ended = threading.Event()
+        self._most_waiting = max(1, most_waiting)
+        self._lists: deque[Sequence[Work]] = deque()
+        self._ended = False
+        # Guards the two; notified when either changes. An idle thread sleeps until then.
+        self._changed = threading.Condition()
         self._worker = worker
         self._threads = [
             threading.Thread(target=self._work, name=f"reaction-{number}", daemon=True)
@@ -40,35 +43,45 @@ class Pool(Generic[Work]):
 
     def submit(self, work: Sequence[Work]) -> bool:
         """Queue a list of work items; return False if the queue is full."""
-        try:
-            self._queue.put_nowait(work)
-        except queue.Full:
-            return False
+        with self._changed:
+            if len(self._lists) >= self._most_waiting:
+                return False
+            self._lists.append(work)
+            self._changed.notify()
         return True
 
     def waiting(self) -> int:
         """Return the number of lists of work items that no thread has started."""
-        return self._queue.qsize()
+        return len(self._lists)
 
     def close(self, seconds: float) -> int:
         """Wait up to ``seconds`` for queued work and end the threads. Return the number of lists that were not started."""
         deadline = time.monotonic() + seconds
-        while self._queue.qsize() and time.monotonic() < deadline:
-            time.sleep(0.01)
-        self._ended.set()
+        with self._changed:
+            self._changed.wait_for(lambda: not self._lists, seconds)
+            self._ended = True
+            self._changed.notify_all()
         for thread in self._threads:
-            thread.join(max(0.0, deadline - time.monotonic()) + _BLOCK_SECONDS)
-        return self._queue.qsize()
+            thread.join(max(0.0, deadline - time.monotonic()) + _GRACE)
+        return len(self._lists)
 
     def _work(self) -> None:
         perform, close = self._worker()
         try:
-            while not self._ended.is_set():
-                try:
-                    pieces = self._queue.get(timeout=_BLOCK_SECONDS)
-                except queue.Empty:
-                    continue
+            while (pieces := self._next()) is not None:
                 for piece in pieces:
                     perform(piece)
         finally:
             close()
+
+    def _next(self) -> Sequence[Work] | None:
+        """Wait for a list of work items, take it from the queue and return it; None if the pool has ended."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._lists or self._ended)
+            if self._ended:
+                return None
+            pieces = self._lists.popleft()
+            if not self._lists:
+                # ``close`` waits for an empty queue.
+                self._changed.notify_all()
+            return pieces
