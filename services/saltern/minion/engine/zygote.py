@@ -72,6 +72,9 @@ _RETRY = 5.0
 #: Seconds that a zygote has to end after its socket was closed.
 _PATIENCE = 2.0
 
+#: Seconds after which an idle zygote looks for refreshes that other processes than its jobbers requested.
+_IDLE = 2.0
+
 
 @dataclass
 class Refreshes:
@@ -90,6 +93,35 @@ class Refreshes:
         return taken
 
 
+class ChildExits:
+    """Pipe that becomes readable when a child process of the zygote ends, so that an idle zygote need not look for it."""
+
+    def __init__(self) -> None:
+        self._reader, self._writer = os.pipe()
+        for end in (self._reader, self._writer):
+            os.set_blocking(end, False)
+        # A signal without a handler would not be written to the pipe.
+        signal.signal(signal.SIGCHLD, lambda number, frame: None)
+        # A full pipe is readable, too: nothing is lost.
+        signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
+
+    def fileno(self) -> int:
+        """Return the file descriptor that becomes readable."""
+        return self._reader
+
+    def clear(self) -> None:
+        """Empty the pipe. Call before the ended processes are collected."""
+        with contextlib.suppress(BlockingIOError):
+            while os.read(self._reader, 4096):
+                pass
+
+    @staticmethod
+    def stop() -> None:
+        """Give SIGCHLD its default action. Call first in each child: its own children do not concern the zygote."""
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+
+
 class Zygote:
     """The zygote's main loop: takes requests of the main process and forks a jobber for each job."""
 
@@ -104,6 +136,7 @@ class Zygote:
         self._other_masters = OtherMasters(masters, options)
         self._refreshes = Refreshes(state)
         self._preload = Preload()
+        self._exits = ChildExits()
         self._tracing = Tracing(options.tracing, "saltern-minion")
         self._steps = JobSteps(state)
         self._calls = ForkedCalls(ChannelError, main_socket)
@@ -124,9 +157,9 @@ class Zygote:
         self._refresh_grains()
         if self._grains is not None:
             self._refresh_pillar()
-        ends: list[FramedSocket | Preload] = [self._socket, self._preload]
+        ends: list[FramedSocket | Preload | ChildExits] = [self._socket, self._preload, self._exits]
         while not self._ending:
-            readable, _, _ = select.select(ends, [], [], 0 if self._preload.waiting else 0.5)
+            readable, _, _ = select.select(ends, [], [], 0 if self._preload.waiting else _IDLE)
             if self._preload in readable:
                 self._preload.receive()
             elif self._preload.waiting and not readable:
@@ -138,6 +171,7 @@ class Zygote:
                     return
                 if message:
                     self._handle(msgpack.unpackb(message, strict_map_key=False))
+            self._exits.clear()
             self._reap()
             self._refresh()
         self._stop_beacon_process()
@@ -188,6 +222,7 @@ class Zygote:
             return
         code = 1
         try:
+            self._exits.stop()
             self._backend.prepare_job(self._runtime, load)
             ways = (self._other_masters.send, steps, self._backend.send, self._tracing)
             jobber.work(self._runtime, load, self._procs, self._spool, self._socket, *ways)
@@ -211,6 +246,7 @@ class Zygote:
             return
         code = 1
         try:
+            self._exits.stop()
             self._socket.close()
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
             watch = importlib.import_module(_WATCH).watch
