@@ -42,6 +42,7 @@ MAY: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(LIBRARIES, ()),
     "saltern.kit": ("statecore", "saltwire"),
     **dict.fromkeys(("saltern.cli", "saltern.minion"), ("saltern.kit", "statecore", "saltwire")),
+    "saltern.master": ("saltern.kit", "saltern.moving", "statecore", "saltwire"),
     **dict.fromkeys(("saltern.entry", "saltern.start"), ("saltern.kit", "statecore")),
     **{f"saltern.{role}": ("saltern.kit", "statecore", "saltwire", "masterstore") for role in ROLES},
 }

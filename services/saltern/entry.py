@@ -26,6 +26,9 @@ COMMANDS: Mapping[str, Command] = {
     "eventpublisher": Command("saltern.eventpublisher.main", "run the event bus (4512, 4513)"),
     "reactor": Command("saltern.reactor.main", "start reactions for events"),
     "maintenance": Command("saltern.maintenance.main", "rotate keys, expire jobs, fire presence events"),
+    "master": Command(
+        "saltern.master.main", "run all roles of a master on this machine, and Redis if none is configured"
+    ),
     "minion": Command("saltern.minion.main", "run jobs on a managed host"),
     "keygen": Command("saltern.kit.keys.keygen", "make the keys of all roles"),
     "check-config": Command("saltern.kit.config.check", "tell what is wrong or without effect in a configuration"),

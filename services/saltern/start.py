@@ -35,6 +35,16 @@ def salt_call() -> NoReturn:
     run("saltern.minion.call.call")
 
 
+def salt_minion() -> NoReturn:
+    """Run the program ``salt-minion`` and end the process with its exit code."""
+    run("saltern.minion.salt_minion", INTERRUPTED)
+
+
+def salt_master() -> NoReturn:
+    """Run the program ``salt-master`` and end the process with its exit code."""
+    run("saltern.master.salt_master", INTERRUPTED)
+
+
 def eventlisten() -> NoReturn:
     """Run the command ``eventlisten`` and end the process with its exit code."""
     run("saltern.cli.eventlisten")

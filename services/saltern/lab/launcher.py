@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import importlib
 import json
 import logging
 import math
@@ -26,7 +25,8 @@ from saltern.kit.config.master import ConfigError, MasterOptions, load_master
 from saltern.kit.config.state_options import StateOptions
 from saltern.kit.process.logs import configure
 from saltern.kit.process.prefork import Child, Parent, program
-from saltern.kit.process.service import RoleProgram, Start, new_role, run_role
+from saltern.kit.process.role_children import after_fork, before_fork, load_shared_modules, role_program
+from saltern.kit.process.service import RoleProgram, Start, run_role
 from saltern.lab import settings
 from saltern.lab.plan import LOOPBACK, LabError, Paths, Program, programs
 from saltern.lab.supervisor import prepare_socket_directory, socket_path
@@ -50,9 +50,6 @@ _LOG_SECONDS = 60.0
 _QUESTION = 4096
 _PATIENCE = 2.0
 
-#: Modules that several roles need for their first connection.
-_FIRST_NEEDED = ("encodings.idna", "secrets", "stringprep", "unicodedata")
-
 
 def child_of(row: Program, paths: Paths, workers: int, options: MasterOptions | None) -> Child:
     """Return the Child (name and function to run) for one process of the lab: a role, Redis or a minion.
@@ -63,7 +60,7 @@ def child_of(row: Program, paths: Paths, workers: int, options: MasterOptions | 
     if row.health_port:
         where = {"SALTERN_HEALTH_HOST": LOOPBACK, "SALTERN_HEALTH_PORT": str(row.health_port)}
     if row.role:
-        role: RoleProgram = importlib.import_module(f"saltern.{row.role}.main").PROGRAM
+        role = role_program(row.role)
         start = None
         # Each role reports the error in its own log.
         with contextlib.suppress(ConfigError):
@@ -80,17 +77,16 @@ def _start(role: RoleProgram, options: MasterOptions | None, port: int, workers:
     if options is None:
         return None
     own = dataclasses.replace(options, health_host=LOOPBACK, health_port=port, worker_processes=workers)
-    start = Start(own, _ETC)
-    return dataclasses.replace(start, role=new_role(role, start))
+    return before_fork(role, Start(own, _ETC))
 
 
 def _role(role: RoleProgram, start: Start | None, variables: Mapping[str, str]) -> Callable[[], int]:
+    if start is not None:
+        return after_fork(role, start)
+
     def run() -> int:
-        if start is None:
-            os.environ.update(variables)
-            return run_role(role, ["-c", _ETC])
-        start.configure_logs(role.name)
-        return role.run(role, start)
+        os.environ.update(variables)
+        return run_role(role, ["-c", _ETC])
 
     return run
 
@@ -213,8 +209,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     # Each role reports the error in its own log.
     with contextlib.suppress(ConfigError):
         options = load_master(_ETC)
-    for module in _FIRST_NEEDED:
-        importlib.import_module(module)
+    load_shared_modules()
     parent = Parent([child_of(row, paths, chosen.workers, options) for row in rows], _LOG)
     server = _listen(socket_path(paths))
     parent.attached += [Control(server, parent), LogFiles([paths.log_of(row.name) for row in rows])]

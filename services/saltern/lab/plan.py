@@ -13,6 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from saltern.kit.process.role_children import ROLES
+
 #: Address that all programs bind. The lab is not reachable from other machines.
 LOOPBACK = "127.0.0.1"
 
@@ -43,9 +45,6 @@ PORTS: Mapping[str, PortRow] = {
     # First of consecutive ports, one for each role and minion.
     "health_port": PortRow(4520, "", "health of"),
 }
-
-#: Roles of the master. Redis comes before them, and minions follow. An mworker is a parent with all workers.
-_ROLES = ("eventpublisher", "reqserver", "publisher", "maintenance", "reactor", "mworker")
 
 
 @dataclass(frozen=True)
@@ -165,7 +164,7 @@ def programs(settings: Settings) -> tuple[Program, ...]:
     health = itertools.count(settings.ports["health_port"])
     rows = [
         Program(REDIS, ("run/redis-server", "etc/redis.conf"), tuple(_uses(settings, REDIS))),
-        *(_role(settings, role, next(health)) for role in _ROLES),
+        *(_role(settings, role, next(health)) for role in ROLES),
         *(_minion(minion, next(health)) for minion in settings.minions),
     ]
     _check_ports(rows)

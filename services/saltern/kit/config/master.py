@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 from collections.abc import Mapping
@@ -36,21 +37,73 @@ __all__ = [
     "key_directory",
     "load_client",
     "load_master",
+    "load_whole_master",
+    "redis_socket",
+    "redis_socket_url",
     "shown",
 ]
+
+
+#: Name of the socket in ``redis_dir`` of the Redis that salt-master starts.
+_REDIS_SOCKET = "redis.sock"
+
+#: Option -> default of a master that runs on one machine: only minions come from elsewhere. No number of workers, and no URL of
+#: Redis, is a choice of its own.
+_ON_ONE_MACHINE: Mapping[str, Any] = {"internal_interface": "127.0.0.1", "worker_processes": 0}
 
 
 def load_master(config_dir: str | None = None, env: Mapping[str, str] | None = None) -> MasterOptions:
     """Return the options of a master role, read from the file ``master`` and the environment.
 
-    ``gpg_keydir`` and ``conf_file`` are filled in. Raises ConfigError.
+    ``gpg_keydir`` and ``conf_file`` are filled in, and ``redis_url`` if salt-master runs a Redis of its own. Raises ConfigError.
     """
-    options = read_options(MasterOptions, "master", config_dir, os.environ if env is None else env)
-    paths: dict[str, Any] = {
-        "gpg_keydir": gpg_keys(options, config_dir, env),
-        "conf_file": conf_file(options, "master", config_dir, env),
-    }
-    return with_notes(dataclasses.replace(options, **paths), notes_of(options))
+    options = _read(config_dir, env, {})
+    if options.redis_url:
+        return options
+    url = redis_socket_url(options) if _is_socket(redis_socket(options)) else MasterOptions.redis_url
+    return _replaced(options, redis_url=url)
+
+
+def load_whole_master(config_dir: str | None = None, env: Mapping[str, str] | None = None) -> MasterOptions:
+    """Return the options of ``salt-master``, which runs all roles on one machine, read as by ``load_master``.
+
+    ``redis_url`` is empty if it is not set. Internal ports listen on loopback, unless ``internal_interface`` is set. The number
+    of workers is ``worker_threads``, unless ``worker_processes`` is set. Raises ConfigError.
+    """
+    options = _read(config_dir, env, _ON_ONE_MACHINE)
+    return _replaced(options, worker_processes=options.worker_processes or max(options.worker_threads, 1))
+
+
+def redis_socket(options: MasterOptions) -> Path:
+    """Return the path of the socket of the Redis that salt-master starts."""
+    return Path(options.redis_dir) / _REDIS_SOCKET
+
+
+def redis_socket_url(options: MasterOptions) -> str:
+    """Return the URL of the Redis that salt-master starts, for the option ``redis_url``."""
+    return f"unix://{redis_socket(options)}"
+
+
+def _read(config_dir: str | None, env: Mapping[str, str] | None, defaults: Mapping[str, Any]) -> MasterOptions:
+    given = os.environ if env is None else env
+    options = read_options(MasterOptions, "master", config_dir, given, {"redis_url": "", **defaults})
+    return _replaced(
+        options,
+        gpg_keydir=gpg_keys(options, config_dir, env),
+        conf_file=conf_file(options, "master", config_dir, env),
+    )
+
+
+def _replaced(options: MasterOptions, **values: Any) -> MasterOptions:
+    """Return the options with other values, and with the notes of the options."""
+    return with_notes(dataclasses.replace(options, **values), notes_of(options))
+
+
+def _is_socket(path: Path) -> bool:
+    # Others than the master's user may not look into the directory.
+    with contextlib.suppress(OSError):
+        return path.is_socket()
+    return False
 
 
 def check_master_option(name: str, value: Any) -> None:

@@ -14,7 +14,10 @@ from saltern.kit.config.state_options import StateOptions
 class WorkerOptions(Values):
     """The configuration options of mworker processes and their pools. MasterOptions inherits them."""
 
-    worker_threads: int = option(5, "accepted as in Salt, without effect: worker_processes is the number of workers")
+    worker_threads: int = option(
+        5,
+        "number of workers of `salt-master` if worker_processes is not set; without effect on a single `saltern mworker`",
+    )
     worker_processes: int = option(
         1,
         "number of workers of one `saltern mworker`; more than one: a parent process supervises them, and they share the memory "
@@ -108,6 +111,11 @@ class MasterOptions(StateOptions, FileserverOptions, WorkerOptions):
         "redis://127.0.0.1:6379/0",
         "URL of Redis: redis://, rediss:// (TLS), unix:// or redis+sentinel://HOST,HOST/SERVICE/DB; file:///PATH: a file "
         "with the URL, whose password may be replaced while roles run",
+    )
+    redis_dir: str = option(
+        "/var/lib/saltern/redis",
+        "directory of the socket and the data of the Redis that `salt-master` starts if redis_url is not set; while it runs, "
+        "its socket there is the default of redis_url",
     )
     redis_wait_replicas: int = option(
         0,

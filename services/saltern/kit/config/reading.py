@@ -80,7 +80,7 @@ _SDB = "sdb://"
 #: Options that are paths, which ``root_dir`` is put in front of.
 _BELOW_ROOT = (
     *("pki_dir", "cachedir", "extension_modules", "log_file", "autosign_file", "autoreject_file", "autosign_dir"),
-    "autosign_grains_dir",
+    *("autosign_grains_dir", "redis_dir"),
 )
 
 Options = TypeVar("Options", bound=StateOptions)
@@ -247,10 +247,16 @@ class _Reader:
             self.notes.without_effect.setdefault(stock.why, []).append(str(name))
 
 
-def read_options(kind: type[Options], file_name: str, config_dir: str | None, env: Mapping[str, str]) -> Options:
+def read_options(
+    kind: type[Options],
+    file_name: str,
+    config_dir: str | None,
+    env: Mapping[str, str],
+    defaults: Mapping[str, Any] | None = None,
+) -> Options:
     """Return the options of the class ``kind``, read from the configuration files and the environment.
 
-    Raises ConfigError with all errors.
+    ``defaults``: option -> value in place of its default. Raises ConfigError with all errors.
     """
     reader = _Reader(kind)
     values: dict[str, Any] = {}
@@ -267,7 +273,7 @@ def read_options(kind: type[Options], file_name: str, config_dir: str | None, en
     if any(_has_sdb(value) for value in values.values()):
         values = _looked_up(reader, kind, values, str(directory / file_name))
     reader.raise_errors()
-    return with_notes(kind(**_below_root(kind, values)), reader.notes.sentences())
+    return with_notes(kind(**_below_root(kind, {**(defaults or {}), **values})), reader.notes.sentences())
 
 
 def with_notes(options: Options, notes: Iterable[str]) -> Options:

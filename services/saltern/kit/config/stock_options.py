@@ -47,7 +47,7 @@ _ID = "one master has as many roles as it needs"
 
 #: Glob of option names -> why the option has no effect, on master and minion.
 _BOTH: Mapping[str, str] = {
-    "pidfile": _STARTER,
+    "pidfile": "salt-minion -d and salt-master -d write it, other starts need none",
     "umask": _STARTER,
     "verify_env": _STARTER,
     "permissive_pki_access": _STARTER,

@@ -56,6 +56,8 @@ class Child:
     log: Path | None = None
     #: Sockets of the parent that the child keeps open; all other files of ``Attached`` are closed.
     keeps: tuple[socket.socket, ...] = ()
+    #: Whether SIGHUP to the parent replaces the child.
+    reloads: bool = True
 
 
 class Attached(Protocol):
@@ -277,10 +279,11 @@ class Parent:
             self._reload_wanted = False
             children = self.reload() if self.reload else self.children
             if children is not None:
-                self.log.info("replacing %d processes one after the other (SIGHUP)", len(children))
+                names = [child.name for child in children if child.reloads]
+                self.log.info("replacing %d processes one after the other (SIGHUP)", len(names))
                 self._by_name = {child.name: child for child in children}
                 share()
-                self._rollout = Rollout([child.name for child in children])
+                self._rollout = Rollout(names)
         if self._rollout is None:
             return
         if name := self._rollout.next(self.watched, now):

@@ -15,13 +15,18 @@ def become(user: str) -> None:
     """
     if not user or user == "root" or os.geteuid() != 0:
         return
-    try:
-        entry = pwd.getpwnam(user)
-    except KeyError as error:
-        raise ConfigError(
-            f"user: there is no user '{user}' on this machine; create it, or take the option away"
-        ) from error
+    entry = passwd_entry(user)
     os.initgroups(user, entry.pw_gid)
     os.setgid(entry.pw_gid)
     os.setuid(entry.pw_uid)
     os.environ.update(HOME=entry.pw_dir, USER=user, LOGNAME=user)
+
+
+def passwd_entry(user: str) -> pwd.struct_passwd:
+    """Return the entry of ``user`` among this machine's users. Raise ConfigError if there is none."""
+    try:
+        return pwd.getpwnam(user)
+    except KeyError as error:
+        raise ConfigError(
+            f"user: there is no user '{user}' on this machine; create it, or take the option away"
+        ) from error

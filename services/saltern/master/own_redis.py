@@ -1,0 +1,50 @@
+"""The Redis that salt-master starts where the configuration names none: on a Unix socket, in a directory of the master's user."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from saltern.kit.config.master import ConfigError, MasterOptions, redis_socket
+from saltern.kit.process.redis_server import find_program, render_conf
+from statecore.host.content import atomic_file
+
+#: Bytes of the longest path of a Unix socket.
+_SOCKET_BYTES = 107
+
+#: Name of the configuration file, in the directory of the data.
+_CONF = "redis.conf"
+
+
+def prepared(options: MasterOptions) -> Callable[[], int]:
+    """Write the configuration of the master's own Redis, and return the function that a child process runs to become Redis.
+
+    Raises ConfigError if there is no such program, or the directory of its data cannot be used.
+    """
+    directory, socket = Path(options.redis_dir), redis_socket(options)
+    program = find_program()
+    if program is None:
+        raise ConfigError(
+            "redis_url is not set, and there is no redis-server on PATH to start: install Debian's `redis-server`, or set redis_url"
+        )
+    if len(os.fsencode(socket)) > _SOCKET_BYTES:
+        raise ConfigError(f"redis_dir: {socket}: longer than {_SOCKET_BYTES} bytes, so no socket can have this path")
+    # Minion keys and jobs are in it: who writes there commands the minions.
+    listens = f"port 0\nunixsocket {socket.name}\nunixsocketperm 700"
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        atomic_file.write(directory / _CONF, render_conf("Written by salt-master at each start.", listens, "."), 0o600)
+    except OSError as error:
+        raise ConfigError(
+            f"redis_dir: {error.filename}: {error.strerror}; name a directory that the master's user may write to, or set redis_url"
+        ) from error
+    return partial(_become, program, directory)
+
+
+def _become(program: Path, directory: Path) -> int:
+    """Replace this process by redis-server. Paths in its configuration are relative to ``directory``."""
+    os.chdir(directory)
+    os.umask(0o077)
+    os.execv(program, [program.name, _CONF])

@@ -1,0 +1,22 @@
+"""The program ``salt-master``: all roles of a master on one machine, with the command line of Salt's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from saltern.kit.config.master import load_whole_master
+from saltern.kit.process.daemon import Program, run_program
+from saltern.master.main import main as run_master
+
+_PROGRAM = Program(
+    "salt-master",
+    "Run all roles of a master on this machine, under one supervisor. Without redis_url in the configuration, a redis-server "
+    "is started for them.",
+    load_whole_master,
+    run_master,
+)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run ``salt-master`` and return its exit code."""
+    return run_program(_PROGRAM, argv)
