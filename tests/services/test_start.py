@@ -36,6 +36,8 @@ COMMANDS: Mapping[str, Command] = {
     "salt-run": Command("salt_run", 0, ("saltern.cli", "saltern.cli.run", *_KIT)),
     "salt-cp": Command("salt_cp", 0, ("saltern.cli", "saltern.cli.request", *_KIT)),
     "salt-call": Command("salt_call", 0, ("saltern.minion", "statecore.runtime.runtime", *_KIT)),
+    "salt-minion": Command("salt_minion", INTERRUPTED, ("saltern.minion", "saltern.minion.minion", *_KIT)),
+    "salt-master": Command("salt_master", INTERRUPTED, ("saltern.master", "saltern.master.own_keys", *_KIT)),
     "eventlisten": Command("eventlisten", 0, ("saltern.cli", "saltern.cli.watch_events", *_KIT)),
     "saltern": Command("saltern", INTERRUPTED, ("saltern.entry", "masterstore.schema", *_KIT), ("store", "check")),
 }

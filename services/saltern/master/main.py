@@ -149,6 +149,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     return code
 
 
+def make_keys(config_dir: str | None) -> int:
+    """Make the missing keys of all roles. Return 0, or 78 if that fails, with the reason on stderr."""
+    try:
+        options = load_whole_master(config_dir)
+        configure("master", options)
+        own_keys.complete(options, config_dir)
+    except ConfigError as error:
+        return unusable_configuration("master", error)
+    return 0
+
+
 def _reloaded(plan: Plan, running: MasterOptions) -> Sequence[Child] | None:
     """Return the children for the configuration as it is now. Return None, and log why, if it cannot be used."""
     try:

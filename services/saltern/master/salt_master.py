@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from saltern.kit.config.master import load_whole_master
 from saltern.kit.process.daemon import Program, run_program
 from saltern.master.main import main as run_master
+from saltern.master.main import make_keys
 
 _PROGRAM = Program(
     "salt-master",
@@ -14,6 +15,12 @@ _PROGRAM = Program(
     "is started for them.",
     load_whole_master,
     run_master,
+    {
+        "--make-keys": (
+            "make the missing keys of all roles for the user of --user, as the start does, and exit",
+            make_keys,
+        )
+    },
 )
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from saltern.kit.command.command_line import CommandParser
@@ -39,6 +39,9 @@ class Program:
     load: Callable[[str | None], StateOptions]
     #: Runs the program with a command line of ``-c DIR`` and ``-l LEVEL``, and returns the exit code.
     run: Callable[[Sequence[str]], int]
+    #: Flag of the command line -> its help text, and the function that it runs in place of the program: it takes the
+    #: configuration directory and returns the exit code.
+    tasks: Mapping[str, tuple[str, Callable[[str | None], int]]] = field(default_factory=dict)
 
 
 def run_program(program: Program, argv: Sequence[str] | None = None) -> int:
@@ -55,6 +58,9 @@ def run_program(program: Program, argv: Sequence[str] | None = None) -> int:
     for flag, option in _OVERRIDES.items():
         if value := getattr(flags, flag):
             os.environ[f"{ENV_PREFIX}{option}"] = value
+    for flag, (_, task) in program.tasks.items():
+        if getattr(flags, flag.lstrip("-").replace("-", "_")):
+            return task(flags.config_dir)
     words = ["-c", str(Path(flags.config_dir).absolute())] if flags.config_dir else []
     words += ["-l", flags.log_level] if flags.log_level else []
     pid_file = Path(flags.pid_file).absolute() if flags.pid_file else None
@@ -78,6 +84,8 @@ def _parser(program: Program) -> CommandParser:
     parser.add_argument("-d", "--daemon", action="store_true", help="run in the background; the log goes to log_file")
     parser.add_argument("-u", "--user", metavar="NAME", help="user that the process runs as, if root starts it")
     parser.add_argument("--pid-file", metavar="FILE", help="file that has the process id while the program runs")
+    for flag, (meaning, _) in program.tasks.items():
+        parser.add_argument(flag, action="store_true", help=meaning)
     # Accepted without effect: the connections of ZeroMQ are kept open in any case, and what starts the program restarts it.
     parser.add_argument("--disable-keepalive", action="store_true", help="accepted for Salt's sake")
     parser.add_argument("--no-restart", action="store_true", help="accepted for Salt's sake")
