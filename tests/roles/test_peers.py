@@ -43,7 +43,10 @@ def lab(module_labs: NewLab, tmp_path_factory: pytest.TempPathFactory) -> Iterat
                 "web1": ["test.", "schedule.add", {"web2": [{"grains.get": {"args": ["id"]}}]}],
                 "web.": ["x509.sign_remote_certificate"],
             },
-            "peer_run": {"web1": ["manage.up", "test.arg"], "web2": ["match.compound_matches"]},
+            "peer_run": {
+                "web1": ["manage.up", "test.arg", {"@wheel": ["key.list_all"]}],
+                "web2": ["match.compound_matches"],
+            },
             "file_recv": True,
             "file_recv_max_size": 1,
             "cachedir": str(tmp_path_factory.mktemp("cache")),
@@ -61,6 +64,24 @@ def test_a_minion_asks_others(lab: Lab) -> None:
     assert lab.salt("web1", "publish.publish", "web2", "grains.get", "id")["web1"] == {"web2": "web2"}
     full = lab.salt("web1", "publish.full_data", "web2", "test.kwarg", "[a=1, b=two]")["web1"]
     assert full["web2"]["ret"].items() >= {"a": 1, "b": "two"}.items()
+
+
+def test_saltutil_on_minions(lab: Lab) -> None:
+    told = lab.salt("web1", "saltutil.cmd", "web2", "grains.get", "[id]")["web1"]
+    assert (told["web2"]["ret"], told["web2"]["retcode"]) == ("web2", 0)
+    assert lab.salt("web1", "saltutil.runner", "manage.up")["web1"] == ["web1", "web2"]
+    full = lab.salt("web1", "saltutil.runner", "test.arg", "[1]", "full_return=True")["web1"]
+    assert (full["success"], full["return"]["args"]) == (True, [1])
+    keys = lab.salt("web1", "saltutil.wheel", "key.list_all")["web1"]
+    assert (keys["success"], keys["return"]["minions"]) == (True, ["web1", "web2"])
+    for call, row in (
+        (("saltutil.runner", "test.arg"), "`peer_run: {'web2$': [test.arg]}`"),
+        (("saltutil.wheel", "key.list_all"), "`peer_run: {'web2$': [{'@wheel': [key.list_all]}]}`"),
+        (("saltutil.cmd", "*", "cmd.run", "[id]"), "`peer: {'web2$': [cmd.run]}`"),
+    ):
+        answer = lab.run("salt", "--out", "json", "--static", "web2", *call)
+        assert answer.code == 1
+        assert row in answer.data["web2"]
 
 
 def test_a_minion_is_answered_with_what_came_back(lab: Lab) -> None:

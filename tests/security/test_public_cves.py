@@ -491,7 +491,7 @@ def test_cve_2024_38824_a_pushed_file_stays_in_its_directory(new_worker: NewWork
 
 
 @pytest.mark.parametrize(
-    "cmd", ["minion_pub", "minion_publish", "minion_runner", "publish", "_send_pub", "runner", "wheel"]
+    "cmd", ["minion_pub", "minion_publish", "minion_runner", "minion_wheel", "publish", "_send_pub", "runner", "wheel"]
 )
 @pytest.mark.parametrize("more", [{}, {"user": "root"}, {"id": "db1"}, {"__pub_user": "root", "key": "x"}], ids=str)
 def test_cve_2025_22236_no_minion_runs_jobs_on_others(worker: Worker, cmd: str, more: dict[str, Any]) -> None:

@@ -131,6 +131,10 @@ CHANGES: dict[str, tuple[dict[str, Any], Callable[[Worker], Any]]] = {
         {"cmd": "minion_runner", "fun": "test.arg", "arg": []},
         lambda worker: worker.store.jobs.count(),
     ),
+    "a wheel function": (
+        {"cmd": "minion_wheel", "fun": "key.list_all", "arg": [], "kwarg": {}},
+        lambda worker: len([tag for tag in worker.tags() if tag.startswith("salt/wheel/")]),
+    ),
     "a return of an own job": (
         {"cmd": "_return", "jid": "req", "fun": "test.ping", "return": True},
         lambda worker: worker.store.jobs.count(),
@@ -148,7 +152,9 @@ CHANGES: dict[str, tuple[dict[str, Any], Callable[[Worker], Any]]] = {
 
 @pytest.fixture
 def master(new_worker: NewWorker, tmp_path: Any) -> Worker:
-    made = new_worker(peer={".*": [".*"]}, peer_run={".*": [".*"]}, file_recv=True, cachedir=str(tmp_path / "cache"))
+    made = new_worker(
+        peer={".*": [".*"]}, peer_run={".*": [".*", "@wheel"]}, file_recv=True, cachedir=str(tmp_path / "cache")
+    )
     object.__setattr__(made.context, "files_received", tmp_path / "cache" / "minions")
     return made
 

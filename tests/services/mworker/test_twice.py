@@ -66,6 +66,7 @@ MINION: Mapping[str, Row] = {
     "pub_ret": Row({"jid": JID}),
     "minion_publish": Row({**PEER, "tmo": 1}),
     "minion_runner": Row({"fun": "test.arg", "arg": ["x"]}),
+    "minion_wheel": Row({"fun": "key.list_all", "arg": [], "kwarg": {}}, again=("salt/wheel/",)),
     "_file_recv": Row({"path": ["a", "b"], "loc": 0, "data": b"text", "size": 4}),
     "_master_tops": Row({"opts": {"id": "web1", "grains": {}}}),
     "_pillar": Row({"grains": {"os": "Debian"}, "saltenv": None, "pillarenv": None}, again=("minion/refresh/",)),
@@ -93,7 +94,9 @@ WHEEL: Mapping[str, Mapping[str, Any]] = {
 
 @pytest.fixture
 def worker(new_worker: Callable[..., Worker], tmp_path: Any) -> Worker:
-    made = new_worker(peer={".*": [".*"]}, peer_run={".*": [".*"]}, file_recv=True, cachedir=str(tmp_path / "cache"))
+    made = new_worker(
+        peer={".*": [".*"]}, peer_run={".*": [".*", "@wheel"]}, file_recv=True, cachedir=str(tmp_path / "cache")
+    )
     (tmp_path / "salt" / "top.sls").write_text("base: {}\n")
     made.minion()
     made.store.minion_keys.store("pending", made.keys[1].public.pem, "pending")

@@ -6,19 +6,10 @@ cannot itself be of the ``publish`` module.
 
 from __future__ import annotations
 
-import logging
-import time
 from collections.abc import Mapping
 
-import yaml
-
 from statecore.model.context import Context
-from statecore.model.errors import InvocationError
-
-log = logging.getLogger(__name__)
-
-#: Seconds between two requests for the returns.
-_PAUSE = 0.3
+from statecore.system.master_requests import listed, returns_of_job
 
 
 def publish(
@@ -42,7 +33,7 @@ def publish(
         salt web1 publish.publish 'os:Debian' network.interfaces '' grain
         salt web1 publish.publish '*' test.kwarg arg="['cheese=spam', 'spam=cheese']"
     """
-    found = _published(ctx, tgt, fun, arg, tgt_type, returner, timeout, "clean", via_master)
+    found = returns_of_job(ctx, tgt, fun, arg, tgt_type, returner, timeout, "clean", via_master)
     return {minion: value.get("ret") for minion, value in found.items()}
 
 
@@ -62,7 +53,7 @@ def full_data(
 
         salt web1 publish.full_data '*' cmd.run 'ls -la /tmp'
     """
-    return _published(ctx, tgt, fun, arg, tgt_type, returner, timeout, "full", None)
+    return returns_of_job(ctx, tgt, fun, arg, tgt_type, returner, timeout, "full", None)
 
 
 def runner(ctx: Context, fun: str, arg: object = None, timeout: float = 5) -> object:
@@ -75,70 +66,6 @@ def runner(ctx: Context, fun: str, arg: object = None, timeout: float = 5) -> ob
     """
     if ctx.opts.get("file_client") == "local":
         return "No access to master. If using salt-call with --local, please remove."
-    load = {"fun": fun, "arg": _listed(arg), "tmo": timeout, "no_parse": ctx.opts.get("no_parse") or []}
+    load = {"fun": fun, "arg": listed(arg), "tmo": timeout, "no_parse": ctx.opts.get("no_parse") or []}
     # Sent once only: a repeated request would run the runner twice.
     return ctx.minion.ask_master("minion_runner", load, once=True)
-
-
-def _published(
-    ctx: Context,
-    tgt: object,
-    fun: str,
-    arg: object,
-    tgt_type: str,
-    returner: str,
-    timeout: float | str,
-    form: str,
-    via_master: str | None,
-) -> dict[str, Mapping[str, object]]:
-    if ctx.opts.get("file_client") == "local":
-        log.error("publish.* needs a master, and there is none; no command was sent")
-        return {}
-    if fun.startswith("publish."):
-        log.info("%s cannot be published: minions would command each other in circles", fun)
-        return {}
-    try:
-        seconds = float(timeout)
-    except (TypeError, ValueError) as error:
-        raise InvocationError(f"timeout is a number of seconds, not {timeout!r}") from error
-    load = {
-        "fun": fun,
-        "arg": _listed(arg),
-        "tgt": tgt,
-        "tgt_type": tgt_type,
-        "ret": returner,
-        "tmo": timeout,
-        "form": form,
-        "no_parse": ctx.opts.get("no_parse") or [],
-    }
-    job = ctx.minion.ask_master("minion_pub", load, master=via_master)
-    if not isinstance(job, Mapping) or not job.get("minions"):
-        return {}
-    return _returns(ctx, str(job["jid"]), {str(minion) for minion in job["minions"]}, seconds, via_master)
-
-
-def _returns(
-    ctx: Context, jid: str, expected: set[str], seconds: float, via_master: str | None
-) -> dict[str, Mapping[str, object]]:
-    """Wait for the returns of a job and return a map of minion id to that minion's return (a map). Stop when all
-    ``expected`` minions returned, or after ``seconds``.
-    """
-    deadline = time.monotonic() + seconds
-    while True:
-        answer = ctx.minion.ask_master("pub_ret", {"jid": jid}, master=via_master)
-        found = dict(answer) if isinstance(answer, Mapping) else {}
-        if found.keys() >= expected or time.monotonic() > deadline:
-            return found
-        time.sleep(_PAUSE)
-
-
-def _listed(arg: object) -> list[object]:
-    """Return the arguments of a published function as a list. Text that begins with "[" is read as a YAML list."""
-    if isinstance(arg, str) and arg.strip().startswith("["):
-        try:
-            arg = yaml.safe_load(arg)
-        except (yaml.YAMLError, ValueError):
-            return [arg]
-    if arg is None or arg == "":
-        return []
-    return list(arg) if isinstance(arg, list | tuple) else [arg]

@@ -204,8 +204,10 @@ class MasterOptions(StateOptions, FileserverOptions, WorkerOptions):
     peer: dict[str, list[Any]] = option(
         {}, "regular expression of minion ids -> functions that these minions may publish to other minions; empty: none"
     )
-    peer_run: dict[str, list[str]] = option(
-        {}, "regular expression of minion ids -> runners that these minions may run on the master; empty: none"
+    peer_run: dict[str, list[Any]] = option(
+        {},
+        "regular expression of minion ids -> runners that these minions may run on the master, and rules such as"
+        " {'@wheel': [key.list_all]} for wheel functions; empty: none",
     )
     file_recv: bool = option(
         False, "minions may send files (cp.push); they are stored in <cachedir>/minions/<id>/files"

@@ -197,6 +197,18 @@ def runners_of_minion(peer_run: Mapping[str, object], minion_id: str) -> Rights:
     return Rights("peer_run", [{Kind.RUNNER.value: expressions}])
 
 
+def wheels_of_minion(peer_run: Mapping[str, object], minion_id: str) -> Rights:
+    """Return the Rights of a minion to call wheel functions, from the option ``peer_run``.
+
+    Only rules that name them count: ``@wheel``, ``@MODULE``, ``{"@wheel": functions}``, ``{"@MODULE": functions}``.
+    """
+    rules = _rows_of_minion(peer_run, minion_id)
+    return Rights(
+        "peer_run",
+        [rule for rule in rules if str(next(iter(rule), "") if isinstance(rule, Mapping) else rule)[:1] == "@"],
+    )
+
+
 def _rows_of_minion(rules: Mapping[str, object], minion_id: str) -> Iterator[object]:
     for pattern, granted in rules.items():
         if isinstance(granted, list) and matches(str(pattern), minion_id):

@@ -127,6 +127,7 @@ MINION_COMMANDS: Mapping[str, MinionCommand] = {
     "minion_runner": MinionCommand(MinionPolicy.PEER, peers.runner, Repeat.RECOGNISED, once=True),
     "_file_recv": MinionCommand(MinionPolicy.OWN, received_files.receive, Repeat.ANSWERED, True),
     # Commands of Saltern's own minions.
+    "minion_wheel": MinionCommand(MinionPolicy.PEER, peers.wheel_function, Repeat.ANSWERED, {}),
     "_missed": MinionCommand(MinionPolicy.OWN, missed.missed, Repeat.RECOGNISED),
     "_job_signs": MinionCommand(MinionPolicy.OWN, missed.job_signs, Repeat.RECOGNISED),
     "revoke_auth": MinionCommand(MinionPolicy.OWN, keys.revoke_own, Repeat.ANSWERED, True),

@@ -1,25 +1,34 @@
-"""Requests of minions about other minions: jobs (option ``peer``) and runners (option ``peer_run``).
+"""Requests of minions about other minions and the master: jobs (option ``peer``), runners and wheel functions (option
+``peer_run``).
 
-A refused request gets an empty map, as from Salt's master; the reason is logged. The load of a published job contains
+A refused request gets an empty map, as from Salt's master; the reason is logged. Saltern's own minions ask for the reason
+(``explain``, or ``form: full`` of a runner), and get it as ``refused``. The load of a published job contains
 the id of the minion that published it, and only that minion can read its returns by ``pub_ret``.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import partial
+from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from saltern.kit.command.arguments import parse_arguments
+from saltern.kit.config.master import MasterOptions
 from saltern.kit.links.answers import PublishAnswer
 from saltern.kit.links.control import ControlError
-from saltern.kit.links.rights import Call, Kind, rights_of_minion, runners_of_minion
+from saltern.kit.links.rights import Call, Kind, rights_of_minion, runners_of_minion, wheels_of_minion
 from saltern.mworker.authorise import NotAllowed, decided, reached
-from saltern.mworker.commands import control
+from saltern.mworker.commands import control, wheel
 from saltern.mworker.deferred_reply import DeferredReply
-from saltern.mworker.runners.runner import RunnerTools, load_of, run_runner, with_tools
+from saltern.mworker.runners.runner import RunnerCall, RunnerTools, load_of, run_runner, with_tools
 from saltern.mworker.worker_context import WorkerContext
 from saltwire.errors import PeerFault
+
+#: Marks the reply to a runner's request with ``form: full``: a runner's own value could be any map.
+_FULL: Mapping[str, Any] = MappingProxyType({"form": "full"})
 
 #: Fields that a publish request must have.
 _NEEDED = ("fun", "arg", "tgt", "ret")
@@ -33,21 +42,22 @@ def pub(context: WorkerContext, minion_id: str, load: Mapping[str, object]) -> d
     try:
         job = _published(context, minion_id, load)
     except ControlError as error:
-        return _refused(context, minion_id, load, str(error))
+        return _refused(context, minion_id, load, error.message)
     # Salt's master returns 0 if no minion matches.
     return {"jid": job["jid"] or 0, "minions": job["minions"]}
 
 
 def pub_ret(context: WorkerContext, minion_id: str, load: Mapping[str, object]) -> dict[str, dict[str, Any]]:
     """Return the returns so far of a job that this minion published: {minion id: {"ret": value}}, with ``out`` if the
-    return names one.
+    return names one. With ``form: full`` also ``retcode`` and ``jid``.
     """
     jid = str(load.get("jid") or "")
     known = context.store.jobs.load(jid) if jid else None
     if known is None or known.get("id") != minion_id:
         return {}
+    more = ("retcode", "jid") if load.get("form") == "full" else ()
     return {
-        minion: {"ret": result.get("return")} | ({"out": result["out"]} if "out" in result else {})
+        minion: {"ret": result.get("return")} | {name: result[name] for name in ("out", *more) if name in result}
         for minion, result in context.store.jobs.returns(jid).items()
     }
 
@@ -73,31 +83,68 @@ def publish(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> 
 def runner(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> Any:
     """Answer a minion's ``minion_runner``: run a runner in a child process and reply with its value later.
 
-    A refused request gets {}. A request that is repeated with the same nonce runs the runner only once.
+    A refused request gets {}. A request that is repeated with the same nonce runs the runner only once. With ``form:
+    full`` the reply is a map: ``form``, and either ``return``, ``success`` and ``jid``, or ``refused``.
     """
     fun = load.get("fun")
     if not isinstance(fun, str) or not isinstance(load.get("arg"), list):
         return {}
+    full = load.get("form") == "full"
     try:
         decision = decided(runners_of_minion(context.options.peer_run, minion_id), Kind.RUNNER, [Call(fun)])
     except ControlError as error:
         return _refused(context, minion_id, load, error.message)
     if decision.refused:
-        return _refused(context, minion_id, load, "the option peer_run does not let it")
+        return _refused(context, minion_id, load, _how_to_allow("peer_run", minion_id, fun, "", f"[{fun}]"))
     arg, kwarg = _parsed(load["arg"], load.get("no_parse"))
     try:
         call = control.runner_call(context, fun, arg, kwarg, minion_id)
     except ControlError as error:
-        return error.message
+        return {**_FULL, "return": error.message, "success": False, "jid": ""} if full else error.message
     if control.begin_runner(context, _request_id(minion_id, load), call) != call.jid:
         # The child process that the first message started answers.
         return DeferredReply(None, refused={})
     context.audit.record("runner", minion_id, fun=fun, jid=call.jid, arg=load_of(call, context.options)["arg"])
-    work = partial(run_runner, call, context.options, context.key_dir)
+    work = partial(_run, call, context.options, context.key_dir, full=full)
     return DeferredReply(work, refused={}, lost=partial(control.end_lost, context, call.jid))
 
 
+def wheel_function(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> dict[str, Any]:
+    """Answer a minion's ``minion_wheel``: call a wheel function and return a map with ``return`` and ``success``.
+
+    A refused request gets a map with ``refused``. Only rows ``@wheel`` of the option peer_run allow wheel functions.
+    """
+    fun, arg, kwarg = load.get("fun"), load.get("arg") or [], load.get("kwarg") or {}
+    if not isinstance(fun, str) or not isinstance(arg, list) or not isinstance(kwarg, dict):
+        return {}
+    call = Call(fun, arg, kwarg)
+    try:
+        decision = decided(wheels_of_minion(context.options.peer_run, minion_id), Kind.WHEEL, [call])
+        if decision.refused:
+            return _refused(
+                context, minion_id, load, _how_to_allow("peer_run", minion_id, fun, "", f"[{{'@wheel': [{fun}]}}]")
+            )
+        return {"return": wheel.wheel(context, minion_id, {"fun": fun, "arg": arg, "kwarg": kwarg}), "success": True}
+    except ControlError as error:
+        return {"return": error.message, "success": False}
+
+
 # ---------------------------------------------------------------------------------------------------------------- the parts
+
+
+def _run(call: RunnerCall, options: MasterOptions, key_dir: Path, *, full: bool) -> object:
+    """Run a runner in this child process and return the reply for the minion."""
+    result = run_runner(call, options, key_dir)
+    if not full:
+        return result["return"]
+    return {**_FULL, **{name: result[name] for name in ("return", "success", "jid")}}
+
+
+def _how_to_allow(option: str, minion_id: str, fun: str, place: str, row: str) -> str:
+    return (
+        f"the master's option {option} does not let {minion_id} call {' '.join([fun, place]).strip()}; it would with"
+        f" `{option}: {{'{re.escape(minion_id)}$': {row}}}`"
+    )
 
 
 def _published(context: WorkerContext, minion_id: str, load: Mapping[str, object]) -> PublishAnswer:
@@ -119,7 +166,9 @@ def _published(context: WorkerContext, minion_id: str, load: Mapping[str, object
     try:
         target, within = reached(context, rights, calls, tgt, tgt_type, peer=True)
     except NotAllowed as error:
-        raise ControlError("AuthorizationError", f"the option peer does not let it publish {error} there") from error
+        raise ControlError(
+            "AuthorizationError", _how_to_allow("peer", minion_id, str(error), "there", f"[{error}]")
+        ) from error
     fields = {
         **asked,
         "tgt": tgt,
@@ -195,4 +244,6 @@ def _gathered(tools: RunnerTools, *, job: PublishAnswer, timeout: float, full: b
 
 def _refused(context: WorkerContext, minion_id: str, load: Mapping[str, object], why: str) -> dict[str, Any]:
     context.log.warning("%s of %s is refused: %s", load.get("cmd"), load.get("fun"), why, extra={"minion": minion_id})
-    return {}
+    if load.get("form") == "full" and load.get("cmd") == "minion_runner":
+        return {**_FULL, "refused": why}
+    return {"refused": why} if load.get("explain") is True else {}

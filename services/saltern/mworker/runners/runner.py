@@ -237,8 +237,10 @@ def with_tools(
         return work(_opened(jid, user, options, key_dir, stack))
 
 
-def run_runner(call: RunnerCall, options: MasterOptions, key_dir: Path) -> object:
-    """Run a runner, store and fire its result, and return its value. Must be called in a child process."""
+def run_runner(call: RunnerCall, options: MasterOptions, key_dir: Path) -> dict[str, object]:
+    """Run a runner, store and fire its result, and return the result: a map with fun, jid, user, fun_args, return and
+    success. Must be called in a child process.
+    """
     with contextlib.ExitStack() as stack:
         tools = _opened(call.jid, call.user, options, key_dir, stack)
         load = load_of(call, options)
@@ -250,7 +252,7 @@ def run_runner(call: RunnerCall, options: MasterOptions, key_dir: Path) -> objec
             result |= {"retcode": retcode} if retcode else {}
             kept = {**result, "id": options.id, "retcode": retcode}
             _report(tools, load, kept, result)
-        return value
+        return result
 
 
 def _report(

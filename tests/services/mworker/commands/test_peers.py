@@ -31,7 +31,7 @@ def worker(new_worker: Callable[..., Worker]) -> Worker:
     """Its peer rules let web1 call test.*, and run one runner."""
     made = new_worker(
         peer={"web1": ["test."]},
-        peer_run={"web1": ["test.arg"]},
+        peer_run={"web1": ["test.arg", {"@wheel": ["key.list_all", {"key.finger": {"args": ["web"]}}]}], "web3": ["."]},
         nodegroups={"all": "web* or db1", "dear": "I@secret:s*"},
     )
     made.accept("db1")
@@ -73,6 +73,22 @@ def test_a_job_is_published_in_the_minions_name(worker: Worker) -> None:
         "id": "web1",
     }
     assert worker.tags() == [f"salt/job/{answer['jid']}/{what}" for what in ("new", "publish")]
+
+
+def test_a_refusal_is_explained_to_those_who_ask(worker: Worker) -> None:
+    answer = worker.minion().ask("minion_pub", **JOB | {"fun": "cmd.run", "explain": True})
+    assert answer == {
+        "refused": "the master's option peer does not let web1 call cmd.run there; it would with"
+        " `peer: {'web1$': [cmd.run]}`"
+    }
+
+
+def test_whole_returns(worker: Worker) -> None:
+    minion = worker.minion()
+    jid = minion.ask("minion_pub", **JOB)["jid"]
+    minion.ask("_return", jid=jid, fun="test.ping", **{"return": True}, retcode=0, success=True, out="nested")
+    whole = {"ret": True, "out": "nested", "retcode": 0, "jid": jid}
+    assert minion.ask("pub_ret", jid=jid, form="full") == {"web1": whole}
 
 
 def test_returns_are_for_who_published(worker: Worker) -> None:
@@ -172,6 +188,56 @@ class TestRunner:
         load = {"fun": "test.arg", "arg": [], "nonce": "n" * 32}
         assert peers.runner(worker.context, "web1", load).work is not None
         assert peers.runner(worker.context, "web1", load).work is None
+
+    def test_the_reason_is_for_those_who_ask(self, worker: Worker) -> None:
+        answer = worker.minion("web2").ask("minion_runner", fun="test.arg", arg=[], form="full")
+        assert answer == {
+            "form": "full",
+            "refused": "the master's option peer_run does not let web2 call test.arg; it would with"
+            " `peer_run: {'web2$': [test.arg]}`",
+        }
+
+    def test_an_unknown_runner_fails(self, worker: Worker) -> None:
+        answer = worker.minion().ask("minion_runner", fun="test.argument", arg=[], form="full")
+        assert (answer["form"], answer["success"]) == ("full", False)
+        assert "'test.argument' is not available" in answer["return"]
+
+
+class TestWheel:
+    """``minion_wheel``."""
+
+    def test_a_row_allows_it(self, worker: Worker) -> None:
+        answer = worker.minion().ask("minion_wheel", fun="key.list_all", arg=[], kwarg={})
+        assert (answer["success"], answer["return"]["minions"]) == (True, ["db1", "web1"])
+        assert worker.events[-1][1]["user"] == "web1"
+
+    @pytest.mark.parametrize(
+        ("name", "fun", "arg"),
+        [
+            ("web1", "key.accept", ["db2"]),
+            ("web1", "key.finger", ["db1"]),
+            ("web2", "key.list_all", []),
+            # An expression of runners, even of all, is none of wheel functions.
+            ("web3", "key.list_all", []),
+        ],
+    )
+    def test_what_no_row_allows(self, worker: Worker, name: str, fun: str, arg: list[str]) -> None:
+        minion = worker.minion(name)
+        assert minion.ask("minion_wheel", fun=fun, arg=arg, kwarg={}) == {}
+        answer = minion.ask("minion_wheel", fun=fun, arg=arg, kwarg={}, explain=True)
+        assert answer["refused"].endswith(f"`peer_run: {{'{name}$': [{{'@wheel': [{fun}]}}]}}`")
+        assert worker.events == []
+
+    def test_arguments_are_checked(self, worker: Worker) -> None:
+        assert worker.minion().ask("minion_wheel", fun="key.finger", arg=["web1"], kwarg={})["success"] is True
+
+    @pytest.mark.parametrize("change", [{"fun": None}, {"arg": "x"}, {"kwarg": [1]}])
+    def test_malformed(self, worker: Worker, change: dict[str, Any]) -> None:
+        assert worker.minion().ask("minion_wheel", **{"fun": "key.list_all", "arg": [], "kwarg": {}, **change}) == {}
+
+    def test_its_own_fault_is_its_value(self, worker: Worker) -> None:
+        answer = worker.minion().ask("minion_wheel", fun="key.list_all", arg=[1, 2], kwarg={})
+        assert answer["success"] is False
 
 
 class TestPublish:

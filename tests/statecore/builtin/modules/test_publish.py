@@ -174,16 +174,63 @@ def test_saltutil_asks_for_each_minion(master: Any) -> None:
     assert [list(one) for one in master.call("saltutil.cmd_iter", "web*", "test.ping")] == [["web1"], ["web2"]]
 
 
-def test_saltutil_runs_runners_by_the_same_road(plain: Any) -> None:
-    plain.ports.masters["minion_runner"] = lambda fields: ["web1"]
-    assert plain.call("saltutil.runner", "test.arg", ["a"], {"b": 2}, c=3) == ["web1"]
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        ({"refused": "the option peer does not let web1 call test.ping"}, "peer does not let web1 call test.ping"),
+        ({}, "its option peer does not let this minion call test.ping there"),
+    ],
+)
+def test_saltutil_says_that_the_master_refuses_a_job(plain: Any, answer: Any, message: str) -> None:
+    plain.ports.masters["minion_pub"] = lambda fields: answer
+    with pytest.raises(CommandError, match=message):
+        plain.call("saltutil.cmd", "*", "test.ping")
+    assert plain.call("publish.full_data", "*", "test.ping") == {}
+
+
+_DONE = {"form": "full", "return": ["web1"], "success": True, "jid": "1"}
+
+
+@pytest.mark.parametrize(
+    ("answer", "full", "value"),
+    [
+        (_DONE, False, ["web1"]),
+        (_DONE, True, {"return": ["web1"], "success": True, "jid": "1"}),
+        # Salt's own master.
+        (["web1"], False, ["web1"]),
+        ({"return": 1}, False, {"return": 1}),
+        (["web1"], True, {"return": ["web1"], "success": True}),
+    ],
+)
+def test_saltutil_runs_runners(plain: Any, answer: Any, full: bool, value: Any) -> None:
+    plain.ports.masters["minion_runner"] = lambda fields: answer
+    assert plain.call("saltutil.runner", "test.arg", ["a"], {"b": 2}, full_return=full, c=3) == value
     (cmd, fields) = plain.ports.asked[0]
     assert (cmd, fields["fun"], fields["arg"]) == (
         "minion_runner",
         "test.arg",
         ["a", {"b": 2, "c": 3, "__kwarg__": True}],
     )
-    with pytest.raises(InvocationError, match="full_return"):
-        plain.call("saltutil.runner", "manage.up", full_return=True)
-    with pytest.raises(CommandError, match="orchestrate"):
-        plain.call("saltutil.wheel", "key.list_all")
+
+
+def test_saltutil_calls_wheel_functions(plain: Any) -> None:
+    plain.ports.masters["minion_wheel"] = lambda fields: {"return": {"minions": []}, "success": True}
+    assert plain.call("saltutil.wheel", "key.list", "acc", a=1) == {"return": {"minions": []}, "success": True}
+    assert plain.ports.asked == [
+        ("minion_wheel", {"fun": "key.list", "arg": ["acc"], "kwarg": {"a": 1}, "explain": True})
+    ]
+
+
+@pytest.mark.parametrize(
+    ("function", "cmd", "answer", "message"),
+    [
+        ("runner", "minion_runner", {"form": "full", "refused": "no row"}, "The master refuses: no row"),
+        ("wheel", "minion_wheel", {"refused": "no row"}, "The master refuses: no row"),
+        ("wheel", "minion_wheel", {}, "does not run wheel functions for minions, and did not run key.list_all"),
+        ("wheel", "minion_wheel", False, "use salt-key"),
+    ],
+)
+def test_saltutil_says_that_the_master_refuses(plain: Any, function: str, cmd: str, answer: Any, message: str) -> None:
+    plain.ports.masters[cmd] = lambda fields: answer
+    with pytest.raises(CommandError, match=message):
+        plain.call(f"saltutil.{function}", "key.list_all")

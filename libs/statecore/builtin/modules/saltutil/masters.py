@@ -1,7 +1,7 @@
 """Functions of ``saltutil`` that run jobs, runners and wheel functions on the master, for orchestrations.
 
-On a minion, jobs and runners are requested from its master as by the module ``publish``: the master's options ``peer``
-and ``peer_run`` must allow them.
+On a minion they are requested from its master, as by the module ``publish``. The master's option ``peer`` must allow the
+job, ``peer_run`` the runner or, by a row ``@wheel``, the wheel function. A refusal names the row that would allow it.
 """
 
 from __future__ import annotations
@@ -12,9 +12,13 @@ from typing import Any
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
 from statecore.model.ports import Master, MasterCall, MinionJob
+from statecore.system.master_requests import returns_of_job
 
 #: Further arguments of ``cmd`` -> fields of MinionJob.
 _MORE = {"batch": "batch", "subset": "subset", "failhard": "failhard", "expect_minions": "expected"}
+
+#: Seconds to wait for returns. A runner's request has it too, as Salt's minion sends it.
+_TIMEOUT = 5
 
 _NOBODY = "this function needs a master: call it in an SLS for salt-run state.orchestrate"
 
@@ -36,8 +40,8 @@ def cmd(
 ) -> dict[str, object]:
     """Run a function on minions and return a map of minion id to a map with ret, retcode and jid.
 
-    On a minion, return a map of minion id to a map with ret and out, as ``publish.full_data`` does. Only an
-    orchestration may use the further arguments batch, subset, failhard, expect_minions, ret_config, ret_kwargs.
+    On a minion the master's option ``peer`` must allow the job. Only an orchestration may use the further arguments
+    batch, subset, failhard, expect_minions, ret_config, ret_kwargs.
     """
     if ctx.master is None:
         return _of_minions(ctx, tgt, fun, arg, timeout, tgt_type, ret, kwarg, kwargs)
@@ -81,28 +85,22 @@ def runner(
     """Run a runner on the master and return its value. With ``full_return``, return a map with ``return``, ``success``
     and ``jid``.
 
-    On a minion it works as ``publish.runner``, and ``full_return`` is an error.
+    On a minion the master's option ``peer_run`` must allow the runner.
     """
     if ctx.master is None:
-        _of_a_master(ctx)
-        if full_return:
-            raise InvocationError(
-                "full_return works only in orchestrations: a minion gets only the value that the runner returned"
-            )
-        return ctx.call("publish.runner", name, _with_keywords(arg or (), {**(kwarg or {}), **_given(kwargs)}))
+        words = _with_keywords(arg or (), {**(kwarg or {}), **_given(kwargs)})
+        return _of_a_runner(ctx, name, words, full_return)
     (answer,) = _master(ctx).run([MasterCall(name, tuple(arg or ()), {**(kwarg or {}), **kwargs})])
     return answer if full_return else answer.get("return")
 
 
 def wheel(ctx: Context, name: str, *args: object, **kwargs: object) -> object:
-    """Run a wheel function on the master and return a map with ``return`` and ``success``. Raise CommandError unless an
-    orchestration calls it.
+    """Run a wheel function on the master and return a map with ``return`` and ``success``.
+
+    On a minion the master's option ``peer_run`` must allow it by a row such as ``{'@wheel': [key.list_all]}``.
     """
     if ctx.master is None:
-        raise CommandError(
-            "wheel functions change the master, and no minion may ask for them, on the master's machine neither: "
-            "call it in an SLS for salt-run state.orchestrate, by the reactor, or use salt-key"
-        )
+        return _of_a_wheel(ctx, name, args, _given(kwargs))
     return _master(ctx).wheel(MasterCall(name, args, kwargs))
 
 
@@ -117,16 +115,53 @@ def _of_minions(
     kwarg: Mapping[str, object] | None,
     more: Mapping[str, object],
 ) -> dict[str, object]:
-    """Run a function on minions through this minion's own master. Return a map of minion id to a map with ret and
-    out.
+    """Run a function on minions through this minion's own master. Return a map of minion id to a map with ret, retcode,
+    jid and out. Raise CommandError if the master refuses.
     """
     _of_a_master(ctx)
     if unknown := sorted(_given(more)):
         raise InvocationError(f"not supported on a minion: {', '.join(unknown)}")
-    seconds = {} if timeout is None else {"timeout": timeout}
     words = _with_keywords([arg] if isinstance(arg, str) else arg, kwarg or {})
-    returns: dict[str, object] = ctx.call("publish.full_data", tgt, fun, words, tgt_type, ret, **seconds)
-    return returns
+    seconds = _TIMEOUT if timeout is None else timeout
+    return dict(returns_of_job(ctx, tgt, fun, words, tgt_type, ret, seconds, "full", explain=True))
+
+
+def _of_a_runner(ctx: Context, name: str, words: Sequence[object], full_return: bool) -> object:
+    """Run a runner through this minion's own master. Return its value, or a map with return, success and jid. Raise
+    CommandError if the master refuses.
+    """
+    _of_a_master(ctx)
+    load = {
+        "fun": name,
+        "arg": list(words),
+        "tmo": _TIMEOUT,
+        "no_parse": ctx.opts.get("no_parse") or [],
+        "form": "full",
+    }
+    answer = ctx.minion.ask_master("minion_runner", load, once=True)
+    if not isinstance(answer, Mapping) or answer.get("form") != "full":
+        # A master of Salt's own: it sends the value alone, and an empty map if it refuses.
+        return {"return": answer, "success": True} if full_return else answer
+    _raise_refusal(answer)
+    return {key: answer[key] for key in ("return", "success", "jid")} if full_return else answer["return"]
+
+
+def _of_a_wheel(ctx: Context, name: str, args: Sequence[object], kwargs: Mapping[str, object]) -> object:
+    """Run a wheel function through this minion's own master. Return a map with return and success. Raise CommandError if
+    the master refuses.
+    """
+    _of_a_master(ctx)
+    load = {"fun": name, "arg": list(args), "kwarg": dict(kwargs), "explain": True}
+    answer = ctx.minion.ask_master("minion_wheel", load, once=True)
+    if not isinstance(answer, Mapping) or not answer:
+        raise CommandError(f"the master does not run wheel functions for minions, and did not run {name}: use salt-key")
+    _raise_refusal(answer)
+    return dict(answer)
+
+
+def _raise_refusal(answer: Mapping[str, object]) -> None:
+    if "refused" in answer:
+        raise CommandError(f"The master refuses: {answer['refused']}")
 
 
 def _given(kwargs: Mapping[str, object]) -> dict[str, object]:
