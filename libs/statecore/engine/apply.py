@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 
-from statecore.model.errors import StatecoreError, StateFailure
+from statecore.model.errors import StatecoreError, StateFailure, place_in_module
 from statecore.model.types import Outcome, Plan, Step
 
 log = logging.getLogger(__name__)
@@ -62,7 +62,8 @@ def _run(step: Step, shown: Callable[[str], str]) -> Outcome:
     except Exception as error:
         # The traceback of a hidden state may quote its arguments.
         log.error("Unexpected exception in the step: %s", shown(step.what), exc_info=shown is str)
-        return Outcome(comment=f"Failed to {step.what}: {type(error).__name__}: {error}", ok=False)
+        brief = f"{type(error).__name__}: {error}{place_in_module(error)}"
+        return Outcome(comment=f"Failed to {step.what}: {brief}", ok=False)
 
 
 def _entry(name: object, changes: Mapping[str, object], result: bool | None, comments: list[str]) -> dict[str, object]:

@@ -26,7 +26,7 @@ from statecore.loader.providers import chosen
 from statecore.loader.tables import attached
 from statecore.model import redaction
 from statecore.model.context import Context
-from statecore.model.errors import Mark, NotAvailable, StatecoreError, StateFailure
+from statecore.model.errors import Mark, NotAvailable, StatecoreError, StateFailure, place_in_module
 from statecore.model.types import Low, Plan
 
 log = logging.getLogger(__name__)
@@ -101,7 +101,7 @@ def _outcome(
     except Exception as error:
         hidden = redaction.is_hidden(low)
         log.error("Unexpected exception in state %s (ID %s)", full, redaction.shown_id(low), exc_info=not hidden)
-        brief = f"{type(error).__name__}: {error}"
+        brief = f"{type(error).__name__}: {error}{place_in_module(error)}"
         return _failed(low, f"An exception occurred in this state: {brief}\n    in {full}" + _place(low, locate))
 
 

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from statecore.compile.graph import Graph, Node, link
 from statecore.engine import report
@@ -26,7 +26,13 @@ from statecore.loader.tables import attached
 from statecore.model import redaction
 from statecore.model.context import Context
 from statecore.model.errors import NotAvailable
+from statecore.model.lazy import lazy_module
 from statecore.model.types import Low, Running, RunningEntry, tag
+
+if TYPE_CHECKING:
+    from statecore.model import log_text
+else:
+    log_text = lazy_module("statecore.model.log_text")
 
 log = logging.getLogger(__name__)
 
@@ -56,6 +62,31 @@ def _splay(most: int) -> int:
     import random
 
     return random.randint(0, most)
+
+
+def _log_end(low: Low, entry: RunningEntry) -> None:
+    """Log the result of a state: a failure as an error, changes and time as information."""
+    if entry["result"] is False:
+        log.error(
+            "State %s of SLS %s (%s.%s) failed: %s",
+            entry["__id__"],
+            low.get("__sls__"),
+            low["state"],
+            low["fun"],
+            entry["comment"],
+        )
+    if not log.isEnabledFor(logging.INFO):
+        return
+    if entry["changes"]:
+        changes = list(entry["changes"]) if redaction.is_hidden(low) else entry["changes"]
+        log.info("Made the following changes:\n%s", log_text.data_text(changes))
+    log.info(
+        "Completed state [%s] with result %s (duration_in_ms=%s)",
+        redaction.shown_name(low),
+        entry["result"],
+        entry["duration"],
+    )
+    log.debug("Comment of state %s: %s", entry["__id__"], entry["comment"])
 
 
 def _nowhere(_low: Low, _argument: str) -> None:
@@ -218,6 +249,7 @@ class _Driver:
                 low = self._aggregated(instruction, machine)
                 return self.call(instruction if low is instruction.low else instruction._replace(low=low))
             case LeaveOut(low=low, result=result, comment=comment):
+                log.info("State %s is not called (result %s): %s", redaction.shown_id(low), result, comment)
                 return report.left_out(low, result, comment, self.number(), self.options.now())
             case Adopt(low=low, entry=entry):
                 return report.ran(low, entry, self.number(), self.options.now(), timedelta())
@@ -274,7 +306,9 @@ class _Driver:
         outcome = call_state(low, self._for(low, self._ctx), self.loader, self.options.locate)
         took = self.options.now() - started
         self._reload(low, outcome)
-        return report.ran(low, redaction.shown_return(low, outcome), number, started, took)
+        entry = report.ran(low, redaction.shown_return(low, outcome), number, started, took)
+        _log_end(low, entry)
+        return entry
 
     def _for(self, low: Low, ctx: Context) -> Context:
         return ctx.for_chunk(low, test=ctx.test, running=self._running)

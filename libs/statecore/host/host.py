@@ -12,10 +12,12 @@ from __future__ import annotations
 import contextlib
 import errno
 import grp
+import logging
 import os
 import pwd
 import signal
 import stat
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -28,8 +30,13 @@ from statecore.model.ports import CommandResult
 
 if TYPE_CHECKING:
     import subprocess
+
+    from statecore.model import log_text
 else:
     subprocess = lazy_module("subprocess")
+    log_text = lazy_module("statecore.model.log_text")
+
+log = logging.getLogger(__name__)
 
 #: Default PATH of the host.
 HOST_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -121,12 +128,16 @@ class Host:
         umask: int | None = None,
         timeout: float | None = None,
         merge_stderr: bool = False,
+        quiet: bool = False,
     ) -> CommandResult:
         """Run a command on the host, wait for its end, and return its exit code and output. A text runs through
         ``shell``. ``timeout`` is in seconds.
 
-        After the timeout the command and its children are ended. Raises HostError when the command cannot be started.
+        After the timeout the command and its children are ended. The level debug of the log shows the command, unless
+        ``quiet``, and never its output. Raises HostError when the command cannot be started.
         """
+        logged = not quiet and log.isEnabledFor(logging.DEBUG)
+        started = time.monotonic() if logged else 0.0
         argv = [shell or "/bin/sh", "-c", cmd] if isinstance(cmd, str) else list(cmd)
         self._startable(argv[0])
         if cwd is not None and not (cwd.startswith("/") and self.path(cwd).is_dir()):
@@ -134,6 +145,8 @@ class Host:
         account = self._account(runas) if runas is not None else None
         ids = self._identity(account, group)
         directory = cwd or (account.home if account else "/root" if os.geteuid() == 0 else None)
+        if logged:
+            _log_start(cmd, directory, runas, group)
         try:
             with self._namespaces() as entered:
                 process = subprocess.Popen(
@@ -150,6 +163,10 @@ class Host:
             raise HostError(self._why_not(argv[0], runas, error)) from error
         data = stdin.encode() if isinstance(stdin, str) else stdin
         out, err, timed_out = communicate(process, data, timeout)
+        if logged:
+            ended = "timed out" if timed_out else f"exit code {process.returncode}"
+            took = (time.monotonic() - started) * 1000
+            log.debug("Command of process %s ended after %.1f ms: %s", process.pid, took, ended)
         return CommandResult(
             retcode=process.returncode,
             stdout=out.decode("utf-8", "replace"),
@@ -373,6 +390,12 @@ class Host:
     def _search_path(self) -> list[str]:
         own = HOST_PATH if self._mounted else os.environ.get("PATH", "") + ":" + HOST_PATH
         return [place for place in own.split(":") if place.startswith("/")]
+
+
+def _log_start(cmd: str | Sequence[str], directory: str | None, runas: str | None, group: str | None) -> None:
+    by = (f" as user '{runas}'" if runas else "") + (f" with group '{group}'" if group else "")
+    where = f" in directory '{directory}'" if directory else ""
+    log.debug("Executing command %s%s%s", log_text.command_text(cmd), by, where)
 
 
 def _entered(directory: str) -> bool:

@@ -184,6 +184,8 @@ class Loader:
         known = self._by_file.get(key)
         if known is None:
             known = self._by_file[key] = self._load(source, ctx)
+            if isinstance(known, LoadedModule):
+                log.debug("Loaded %s module %s from %s", source.kind, known.name, source.path)
         return known
 
     def _load(self, source: ModuleFile, ctx: Context) -> LoadedModule | Unusable:

@@ -195,3 +195,16 @@ def _lines(data: object, indent: int, prefix: str) -> Iterator[str]:
             yield f"{margin}{prefix if number == 0 else ' ' * len(prefix)}{line}"
     else:
         yield f"{margin}{prefix}{data!r}"
+
+
+def place_in_module(error: BaseException) -> str:
+    """Return where a user's module raised an exception, as " (/path/of/module.py:12)"; "" if no user's module was called.
+
+    The loader gives each user's module the global ``__salt__``; modules of ours have none.
+    """
+    place, trace = "", error.__traceback__
+    while trace is not None:
+        if "__salt__" in trace.tb_frame.f_globals:
+            place = f" ({trace.tb_frame.f_code.co_filename}:{trace.tb_lineno})"
+        trace = trace.tb_next
+    return place

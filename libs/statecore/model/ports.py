@@ -401,9 +401,10 @@ class ManagedHost(Protocol):
         umask: int | None = None,
         timeout: float | None = None,
         merge_stderr: bool = False,
+        quiet: bool = False,
     ) -> CommandResult:
         """Run a command on the host, wait for its end, and return its exit code and output. For a mounted host, the
-        command runs in a chroot.
+        command runs in a chroot. ``quiet``: the command does not appear in the log.
 
         A text runs through ``shell`` (default /bin/sh); a list is an argv. ``timeout`` is in seconds. Raises HostError
         when the command cannot be started: no such program, no such user, or chroot without root.

@@ -24,8 +24,8 @@ from statecore.model.values import MASK, redacted
 
 #: Arguments that contain a secret: the name itself, or its last words (``db_password``).
 SECRET_NAME = re.compile(
-    r"(?:.*[_.:-])?(?:password|passwd|passphrase|pwd|secret|token|credentials?|identity"
-    r"|private[_-]?key|priv[_-]?key|api[_-]?key|secret[_-]?key|access[_-]?key|password[_-]hash|connection_pass)",
+    r"(?:.*[_.:-])?(?:password|passwd|passphrase|pwd|secret|token|credential|identity"
+    r"|private[_-]?key|priv[_-]?key|api[_-]?key|secret[_-]?key|access[_-]?key|password[_-]hash|connection_pass)s?",
     re.IGNORECASE,
 )
 

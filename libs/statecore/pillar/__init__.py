@@ -81,6 +81,7 @@ def compile_pillar(
         functions=functions,
         renderers=renderers,
         memory=memory,
+        secret=True,
     )
     sources = External(external, opts, merging, errors, minion_id)
     first = bool(opts.get("ext_pillar_first"))
@@ -113,7 +114,7 @@ def pillar_top(
     options}}. Raise SlsError if a top file cannot be rendered or has a wrong form.
     """
     own = {**opts, "id": minion_id, "env_order": files.envs()}
-    tree = SlsTree(files, opts=own, grains=grains, pillar={}, functions=functions, renderers=renderers)
+    tree = SlsTree(files, opts=own, grains=grains, pillar={}, functions=functions, renderers=renderers, secret=True)
     found = tree.sections("replace")
     return {env: {str(target): _shown(rows) for target, rows in targets.items()} for env, targets in found.items()}
 

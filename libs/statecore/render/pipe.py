@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import io
 import logging
+import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from statecore.model.errors import Mark, NotAvailable, SlsError, SlsFault, StatecoreError
 from statecore.model.lazy import lazy_module
+from statecore.model.log_levels import PROFILE
 from statecore.model.ports import Files
 from statecore.model.time_limit import ComputedTooMuch, computing_limit
 from statecore.render import yaml
@@ -25,8 +27,10 @@ from statecore.render.renderers import BINARY, RENDERERS, TEMPLATES, inner_pipe
 from statecore.render.yaml_cache import YamlCache
 
 if TYPE_CHECKING:
+    from statecore.model import log_text
     from statecore.render.renderers import stateconf
 else:
+    log_text = lazy_module("statecore.model.log_text")
     stateconf = lazy_module("statecore.render.renderers.stateconf")
 
 log = logging.getLogger(__name__)
@@ -74,8 +78,10 @@ class Pipes:
         memory: RenderMemory | None = None,
         yaml_cache: YamlCache | None = None,
         states: StateNames | None = None,
+        *,
+        secret: bool = False,
     ) -> None:
-        """Prepare the renderers of one state tree.
+        """Prepare the renderers of one state tree. ``secret``: its files are pillar, whose values the log hides by more names.
 
         ``names`` maps the variables of every template to their values. ``users`` maps "name.render" to a user's
         renderer from ``_renderers``. ``states`` are the minion's state modules. Options used: renderer,
@@ -84,6 +90,7 @@ class Pipes:
         """
         self.jinja = Jinja(files, names, opts, memory)
         self._memory = memory
+        self._secret = secret
         #: True if the marks of faults have a column as well as a line.
         self.columns = False
         self._files = files
@@ -133,6 +140,7 @@ class Pipes:
             memory=self._memory,
             states=self._states,
         )
+        decrypts = False
         for step in self._allowed(steps(source.text, default or self._default)):
             renderer = self._renderer(step.name)
             if renderer is None:
@@ -140,6 +148,7 @@ class Pipes:
             own = context
             if step.arguments:
                 own = context._replace(jinja_options=self._jinja_options, arguments=step.arguments)
+            started = time.monotonic()
             try:
                 data = renderer(data, own)
             except TemplateFault as fault:
@@ -147,7 +156,23 @@ class Pipes:
                 raise self._failed(f"{fault.reason}{line}", fault.mark, fault.excerpt, source) from fault
             except DataFault as fault:
                 raise self._unreadable(fault, source, names) from fault
+            if log.isEnabledFor(PROFILE):
+                took = (time.monotonic() - started) * 1000
+                log.log(PROFILE, "Rendered %s by '%s' in %.3f ms", source.shown, step.name, took)
+            decrypts = decrypts or step.name == "gpg"
+        if log.isEnabledFor(logging.DEBUG):
+            what = "pillar" if self._secret else "data"
+            text = self._logged(data, decrypts=decrypts)
+            log.debug(
+                "Rendered %s of SLS '%s' (saltenv %s, %s):\n%s", what, source.sls, source.saltenv, source.shown, text
+            )
         return {} if data is None or data == "" else data
+
+    def _logged(self, data: object, *, decrypts: bool) -> str:
+        """Return rendered data as text for the log. Of decrypted data only the keys are shown."""
+        if decrypts:
+            return log_text.keys_text(data)
+        return log_text.pillar_text(data) if self._secret else log_text.data_text(data)
 
     def _allowed(self, pipe: list[PipeStep]) -> list[PipeStep]:
         """Return the renderers of a pipe that ``renderer_blacklist`` and ``renderer_whitelist`` allow. As in Salt, the

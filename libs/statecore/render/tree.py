@@ -57,8 +57,9 @@ class SlsTree:
         memory: RenderMemory | None = None,
         yaml_cache: YamlCache | None = None,
         states: StateNames | None = None,
+        secret: bool = False,
     ) -> None:
-        """Prepare the state tree of one minion.
+        """Prepare the state tree of one minion. ``secret``: it is a pillar tree, whose values the log hides by more names.
 
         ``extra`` are further template variables, such as ``tag`` and ``data`` of a reaction. ``renderers`` and
         ``matchers`` are functions of users' renderer and matcher modules. ``memory`` is a cache of compiled templates
@@ -84,7 +85,7 @@ class SlsTree:
         self._lines: dict[tuple[str, str], dict[tuple[str, ...], tuple[int, int]]] = {}
         #: Displayed file name -> its lines. Split at the first fault.
         self._texts: dict[str, list[str]] = {}
-        self._pipes = Pipes(files, opts, self._context, renderers, memory, yaml_cache, states)
+        self._pipes = Pipes(files, opts, self._context, renderers, memory, yaml_cache, states, secret=secret)
         self.templates = TreeTemplates(files, self._context, opts, self._pipes)
 
     # -------------------------------------------------------------------------------------------------------- top file

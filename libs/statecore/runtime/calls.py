@@ -11,15 +11,29 @@ import logging
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import GeneratorType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from statecore.loader import LoadedModule, Loader
 from statecore.loader.arguments import accepted, unknown
 from statecore.loader.compat.exceptions import CommandNotFoundError
 from statecore.loader.dunders import ModuleOpts
 from statecore.model.context import Context
-from statecore.model.errors import CallFailed, CommandError, InvocationError, NotAvailable, StatecoreError
+from statecore.model.errors import (
+    CallFailed,
+    CommandError,
+    InvocationError,
+    NotAvailable,
+    StatecoreError,
+    place_in_module,
+)
+from statecore.model.lazy import lazy_module
+from statecore.model.redaction import shown_arguments
 from statecore.runtime.ports import LoaderCatalog
+
+if TYPE_CHECKING:
+    from statecore.model import log_text
+else:
+    log_text = lazy_module("statecore.model.log_text")
 
 log = logging.getLogger(__name__)
 
@@ -68,6 +82,8 @@ def returned(
     ``whitelist_modules`` does not apply.
     """
     fun = call.fun
+    if log.isEnabledFor(logging.DEBUG):
+        log.debug("Executing function %s with the arguments %s", fun, _arguments_text(call))
     ctx.scratch["retcode"] = 0
     # Pillar in a return to an operator is masked. States and templates read pillar through other functions.
     ctx.scratch["pillar.mask"] = fun.startswith("pillar.")
@@ -96,8 +112,15 @@ def returned(
         return _failed(f"ERROR executing '{fun}': {error}", f"ERROR executing '{fun}': {error}")
     except Exception as error:
         log.exception("Unexpected exception in %s", fun)
-        sentence = f"The minion function caused an exception: {type(error).__name__}: {error}"
+        sentence = f"The minion function caused an exception: {type(error).__name__}: {error}{place_in_module(error)}"
         return _failed(sentence, sentence)
+
+
+def _arguments_text(call: FunctionCall) -> str:
+    """Return the arguments of a call on one line for the log, without secrets and without those of the publication."""
+    keywords = {name: value for name, value in call.kwargs.items() if not name.startswith("__")}
+    shown = shown_arguments(call.fun, [*call.args, *([keywords] if keywords else [])])
+    return log_text.clipped(repr(shown))
 
 
 def _called(call: FunctionCall, served: LoadedModule, function: str, ctx: Context, loader: Loader) -> Returned:

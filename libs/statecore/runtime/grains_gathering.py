@@ -12,6 +12,7 @@ import fnmatch
 import inspect
 import logging
 import re
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 
@@ -44,6 +45,7 @@ def gather(
     ``bare(grains)`` returns a context with these grains, for loading modules. A source that raises is logged, and its
     grains are left out.
     """
+    started = time.monotonic()
     grains: dict[str, object] = {}
     ctx = bare(grains)
     native = [source for source in loader.sources("grains") if source.native]
@@ -73,6 +75,7 @@ def gather(
     _add(grains, "the option 'grains'", lambda: opts.get("grains") or {}, deep=deep)
     if opts.get("id"):
         grains["id"] = opts["id"]
+    log.debug("Gathered %d grains in %.1f ms", len(grains), (time.monotonic() - started) * 1000)
     return grains
 
 

@@ -5,6 +5,7 @@ grains, catalog of modules.
 from __future__ import annotations
 
 import inspect
+import logging
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Protocol
 
@@ -18,8 +19,12 @@ from statecore.runtime.secret_pillar import PillarSecrets
 
 if TYPE_CHECKING:
     from statecore import render
+    from statecore.model import log_text
 else:
     render = lazy_module("statecore.render")
+    log_text = lazy_module("statecore.model.log_text")
+
+log = logging.getLogger(__name__)
 
 
 class ContextSource(Protocol):
@@ -98,6 +103,8 @@ class RefreshingMinionControl:
     ) -> dict[str, object]:
         pillar = self._minion.compile_pillar(saltenv, pillarenv, override, on_demand)
         self._source.secrets.learn(pillar)
+        if log.isEnabledFor(logging.DEBUG):
+            log.debug("Pillar (saltenv %s, pillarenv %s):\n%s", saltenv, pillarenv, log_text.pillar_text(pillar))
         return pillar
 
     def master_tops(self) -> dict[str, list[str]]:

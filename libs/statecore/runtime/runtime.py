@@ -128,6 +128,7 @@ class Runtime:
         # A blackout is looked up in pillar that is in memory: compiling pillar for it would slow every call.
         restraints = (self.contexts.known_pillar, self.grains)
         call = FunctionCall(fun, args, kwargs or {}, job)
+        self.contexts.secrets.learn_for_logs((args, call.kwargs))
         found = returned(call, self.context, self.loader, self.catalog, restraints, trusted=trusted)
         error = None if found.error is None else str(self.hidden(found.error))
         return found._replace(value=self.hidden(found.value), error=error)

@@ -1,18 +1,28 @@
 """The secret values of one minion's pillar: hides them in the returns, events and logs of this process.
 
 ``Contexts`` passes each compiled pillar to ``PillarSecrets.learn``; ``Runtime.call`` and state runs hide the values in
-their results.
+their results. Logs hide more than returns: values under keys that name a secret (``password``), in pillar, in states
+and in the arguments of jobs.
 
-Source: docs/pillar.md#secret-values
+Source: docs/pillar.md#secret-values, docs/security.md#secrets
 """
 
 from __future__ import annotations
 
 import logging
+import weakref
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
+from statecore.model.lazy import lazy_module
 from statecore.model.ports import Events
 from statecore.model.secret_values import SECRET_PILLAR, SecretValues, secret_paths, values_at
+
+if TYPE_CHECKING:
+    from statecore.model import log_text
+else:
+    # Needed once something is logged.
+    log_text = lazy_module("statecore.model.log_text")
 
 log = logging.getLogger(__name__)
 
@@ -23,7 +33,10 @@ class PillarSecrets:
     def __init__(self, opts: Mapping[str, object]) -> None:
         self._own = opts.get(SECRET_PILLAR)
         self._values = SecretValues()
-        self._filter = _LogFilter(self._values)
+        #: Values under keys that name a secret: hidden in logs only.
+        self._named = SecretValues()
+        #: Data that was not searched for such values yet: it is searched when the next line is logged.
+        self._unread: list[object] = []
 
     def learn(self, pillar: Mapping[str, object]) -> None:
         """Find the secret values of a pillar and hide them from now on, also in this process's logs. Those of earlier
@@ -31,6 +44,7 @@ class PillarSecrets:
 
         A malformed ``secret_pillar`` is logged as an error, and none of its values is hidden.
         """
+        self.learn_for_logs(pillar)
         paths = []
         for given in (self._own, pillar.get(SECRET_PILLAR)):
             try:
@@ -40,18 +54,37 @@ class PillarSecrets:
         if not paths:
             return
         self._values.add(value for path in paths for value in values_at(pillar, path))
-        if self._values:
-            for handler in logging.getLogger().handlers:
-                handler.addFilter(self._filter)
+
+    def learn_for_logs(self, data: object) -> None:
+        """Hide the values under keys that name a secret (``password``) in this process's logs from now on.
+
+        ``data`` is pillar, low chunks or arguments of a job. It is searched when the next line is logged.
+        """
+        if len(self._unread) >= _MOST_UNREAD:
+            self._read()
+        self._unread.append(data)
+        for handler in logging.getLogger().handlers:
+            _filter_of(handler).sources.add(self)
+
+    def logged(self, text: str) -> str:
+        """Return a text of a log line with ``**********`` in place of secrets."""
+        if self._unread:
+            self._read()
+        return self._named.text(self._values.text(text))
+
+    def _read(self) -> None:
+        unread, self._unread = self._unread, []
+        for data in unread:
+            self._named.add(log_text.secrets_of(data))
 
     def hide(self, value: object) -> object:
         """Return a value with ``**********`` in place of secrets; the same object if no secret is known."""
         return self._values.hide(value)
 
     def close(self) -> None:
-        """Remove the filter that hides the secrets from the log handlers of this process."""
+        """Stop hiding the secrets in the logs of this process."""
         for handler in logging.getLogger().handlers:
-            handler.removeFilter(self._filter)
+            _filter_of(handler).sources.discard(self)
 
 
 class HidingEvents:
@@ -67,19 +100,39 @@ class HidingEvents:
         return self._events.fire(str(self._secrets.hide(tag)), shown if isinstance(shown, Mapping) else data)
 
 
-class _LogFilter(logging.Filter):
-    """Log filter that replaces the secret values of pillar by ``**********`` in messages and tracebacks."""
+#: Data that may wait to be searched; a process that logs nothing must not keep all pillars that it saw.
+_MOST_UNREAD = 8
 
-    def __init__(self, values: SecretValues) -> None:
+
+def _filter_of(handler: logging.Handler) -> _LogFilter:
+    """Return the handler's filter that hides secrets. The handler gets one if it has none."""
+    for one in handler.filters:
+        if isinstance(one, _LogFilter):
+            return one
+    made = _LogFilter()
+    handler.addFilter(made)
+    return made
+
+
+class _LogFilter(logging.Filter):
+    """Log filter that replaces secret values by ``**********`` in messages and tracebacks, for all minions of the process."""
+
+    def __init__(self) -> None:
         super().__init__()
-        self._values = values
+        #: Kept by their runtimes: the secrets of a minion that the process no longer serves are forgotten.
+        self.sources: weakref.WeakSet[PillarSecrets] = weakref.WeakSet()
+
+    def _hidden(self, text: str) -> str:
+        for source in list(self.sources):
+            text = source.logged(text)
+        return text
 
     def filter(self, record: logging.LogRecord) -> bool:
         said = record.getMessage()
-        shown = self._values.text(said)
+        shown = self._hidden(said)
         if record.exc_info:
             trace = logging.Formatter().formatException(record.exc_info)
-            hidden = self._values.text(trace)
+            hidden = self._hidden(trace)
             if hidden != trace:
                 shown = f"{shown}\n{hidden}"
                 record.exc_info = record.exc_text = None

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import base64
 import errno
+import logging
 import time
 import urllib.parse
 from collections.abc import Sequence
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     import http.client
     import ssl
     import urllib.request
+
+log = logging.getLogger(__name__)
 
 SCHEMES = ("http://", "https://")
 
@@ -92,6 +95,7 @@ def fetch(
     import urllib.request
 
     name = shown(url)
+    log.debug("Fetching %s to %s", name, place)
     mark = _etag_file(place)
     try:
         request = _request(url)

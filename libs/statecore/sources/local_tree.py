@@ -8,6 +8,7 @@ only a change causes a new walk. Digests are cached until the file changes.
 from __future__ import annotations
 
 import fnmatch
+import logging
 import os
 import re
 import stat
@@ -19,6 +20,8 @@ from typing import NamedTuple, TypedDict
 from statecore.host.rooted_path import leads_into
 from statecore.model.errors import StatecoreError
 from statecore.model.ports import FileHash
+
+log = logging.getLogger(__name__)
 
 #: Bytes per read for a digest.
 _BLOCK = 1024 * 1024
@@ -171,7 +174,9 @@ class LocalFiles:
             except (OSError, RuntimeError):
                 continue
             if served and not self._ignored(path, str(found)):
+                log.debug("Found salt://%s (saltenv %s): %s", path, saltenv, found)
                 return found
+        log.debug("No file salt://%s (saltenv %s) in its roots", path, saltenv)
         return None
 
     def shown(self, fetched: Path) -> str:

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import argparse
+import dataclasses
 import os
 import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from saltern.kit.command.command_line import CommandError, Exit, run_command, user_name
 from saltern.kit.config.master import ClientOptions, load_client
 from saltern.kit.links.control import ControlClient, ControlError, ControlTimeout, connect_control
 from saltern.kit.links.event_bus import EventSubscriber, connect_bus
+from statecore.model.lazy import lazy_module
+
+if TYPE_CHECKING:
+    from saltern.kit.process import logs
+else:
+    # Only for a command that logs.
+    logs = lazy_module("saltern.kit.process.logs")
 
 #: Seconds to wait for the event bus to confirm a subscription. After that the job cache is used instead.
 BUS_PATIENCE = 2.0
@@ -34,6 +44,20 @@ class CommandContext:
     env: Mapping[str, str] = field(default_factory=lambda: os.environ)
     #: Draws on the terminal; None if stderr is no terminal.
     terminal: Callable[[str], object] | None = field(default_factory=lambda: _draw if sys.stderr.isatty() else None)
+
+    def started(self, program: str, flags: argparse.Namespace) -> ClientOptions:
+        """Return the options of a command, after its log is set up.
+
+        Commands log warnings and worse on stderr. ``--log-level``, ``--log-file`` and ``--log-file-level`` ask for more: the
+        options ``log_level`` and ``log_file`` are those of the master's roles.
+        """
+        options = self.load(flags.config_dir)
+        if flags.log_level or flags.log_file:
+            own = dataclasses.replace(
+                options, log_file=flags.log_file or "", log_level_logfile=flags.log_file_level or flags.log_level
+            )
+            logs.configure(program, own, flags.log_level or "warning")
+        return options
 
     def user(self, options: ClientOptions) -> str:
         """Return the user name that is recorded with the command's jobs."""

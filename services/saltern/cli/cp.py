@@ -170,7 +170,7 @@ class _Answers:
 def _salt_cp(flags: argparse.Namespace, context: CommandContext) -> int:
     *sources, dest = flags.words
     brought = items(sources, dest)
-    options = context.load(flags.config_dir)
+    options = context.started("salt-cp", flags)
     printer = Printer(flags, options, context.env)
     control = context.control(options, config_dir=flags.config_dir)
     bus, heard = context.connect_bus(options, flags.config_dir, "salt/job/")

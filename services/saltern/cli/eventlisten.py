@@ -48,7 +48,7 @@ def shown(tag: str, data: Mapping[str, object], now: datetime) -> str:
 
 
 def _listen(flags: argparse.Namespace, context: CommandContext) -> int:
-    options = context.load(flags.config_dir)
+    options = context.started("eventlisten", flags)
     bus, heard = context.connect_bus(options, flags.config_dir, "")
     if not heard:
         raise CommandError(no_bus(options), Exit.UNAVAILABLE)

@@ -72,7 +72,7 @@ def run(argv: Sequence[str], context: CommandContext | None = None, ask: Callabl
 
 
 def _salt_key(flags: argparse.Namespace, context: CommandContext, ask: Callable[[str], str]) -> int:
-    options = context.load(flags.config_dir)
+    options = context.started("salt-key", flags)
     printer = Printer(flags, options, context.env)
     action, match = flags.action
     if action == "gen-keys":

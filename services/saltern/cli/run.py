@@ -59,7 +59,7 @@ def run(argv: Sequence[str], context: CommandContext | None = None) -> int:
 
 
 def _salt_run(flags: argparse.Namespace, context: CommandContext) -> int:
-    options = context.load(flags.config_dir)
+    options = context.started("salt-run", flags)
     printer = Printer(flags, options, context.env)
     fun, arg, kwarg = _call(flags)
     printer.heed([{"__kwarg__": True, **kwarg}])

@@ -43,7 +43,7 @@ def run(argv: Sequence[str], context: CommandContext | None = None) -> int:
 
 def _salt(request: SaltRequest, context: CommandContext) -> int:
     flags = request.flags
-    options = context.load(flags.config_dir)
+    options = context.started("salt", flags)
     printer = Printer(flags, options, context.env)
     if flags.config_dump:
         printer.say(yaml.safe_dump(shown(options), default_flow_style=False).rstrip("\n"))

@@ -19,7 +19,16 @@ from saltern.kit.config.minion_options import MinionOptions, load_minion
 from saltern.kit.config.reading import ConfigError, notes_of
 from saltern.kit.process.logs import configure
 from saltern.kit.process.notify import Notifier
-from saltern.kit.process.process import catch_signals, exit_code, explain, hold, new_health, open_probes, role_arguments
+from saltern.kit.process.process import (
+    catch_signals,
+    exit_code,
+    explain,
+    hold,
+    new_health,
+    open_probes,
+    role_arguments,
+    with_log_flags,
+)
 from saltern.kit.process.run_as import become
 from saltern.kit.process.tracing import checked
 from saltern.minion.duties.leadership import Leadership
@@ -47,6 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             options = load_minion(arguments.config_dir, keep_found_id=True)
             notes = notes_of(options)
             become(options.user)
+            options = with_log_flags(options, arguments)
             configure("minion", options, arguments.log_level)
             several = () if options.master_type in (DISABLE, FUNC) else at_once(options)
         except ConfigError as error:

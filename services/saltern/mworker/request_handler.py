@@ -109,7 +109,11 @@ class RequestHandler:
             self._redis_away = False
             self._context.log.warning("redis is back")
         self._context.metrics.requests.labels(cmd, outcome).inc()
-        self._context.metrics.request_seconds.labels(cmd).observe(time.monotonic() - started)
+        took = time.monotonic() - started
+        self._context.metrics.request_seconds.labels(cmd).observe(took)
+        self._context.log.debug(
+            "answered %s: %s, after %.1f ms", cmd, outcome, took * 1000, extra={"client": client or None}
+        )
         return reply
 
     def _begin(self, cmd: str) -> None:
@@ -130,6 +134,9 @@ class RequestHandler:
             opened = self._open(envelope)
             named = str(opened.load.get("cmd"))
             cmd = named if named in MINION_COMMANDS or named == "_pillar" else "unknown"
+            if self._context.log.isEnabledFor(logging.DEBUG):
+                about = {"minion": opened.id, "jid": opened.load.get("jid")}
+                self._context.log.debug("request %s%s", named, _subject(opened.load), extra=about)
             self._begin(named)
             return cmd, "ok", self._command(cmd, opened)
         except _OtherPool:
@@ -266,6 +273,8 @@ class RequestHandler:
                     refused("UnknownCommand", f"there is no control command '{named}'; there are {known}"),
                 )
             cmd = named
+            if self._context.log.isEnabledFor(logging.DEBUG):
+                self._context.log.debug("request %s%s", cmd, _subject(fields), extra={"client": client})
             self._begin(cmd)
             if client and client not in NAMES:
                 # An operator with an own key cannot act under another name.
@@ -379,3 +388,9 @@ def _fields(payload: bytes) -> Mapping[str, object]:
     if not isinstance(fields, dict):
         raise ControlError("BadRequest", f"a request is a map, not a {type(fields).__name__}")
     return fields
+
+
+def _subject(load: Mapping[str, object]) -> str:
+    """Return what a request is about for the log: its function, file or event tag. Its arguments and data are left out."""
+    named = [f"{name} {str(load[name])[:200]}" for name in ("fun", "tgt", "path", "saltenv", "tag") if load.get(name)]
+    return f" ({', '.join(named)})" if named else ""

@@ -13,6 +13,7 @@ from statecore.analysis.commands import check, plan
 from statecore.analysis.commands.exit_codes import CommandFault, Exit
 from statecore.analysis.commands.explain_graph import configure_explain, configure_graph, run_explain, run_graph
 from statecore.model.errors import StatecoreError
+from statecore.model.log_levels import GARBAGE, PROFILE, TRACE
 
 
 class Verb(NamedTuple):
@@ -53,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     The result is printed to stdout. An error is written to stderr as one line.
     """
     given = _parser().parse_args(argv)
-    logging.basicConfig(level=logging.CRITICAL if not given.verbose else logging.DEBUG, stream=sys.stderr)
+    _configure_log(given)
     try:
         code, text = VERBS[given.verb].run(given)
         if text:
@@ -74,12 +75,47 @@ def main(argv: Sequence[str] | None = None) -> int:
     return int(code)
 
 
+#: Values of ``--log-level`` -> number of the level.
+_LEVELS: Mapping[str, int] = {
+    "all": logging.NOTSET,
+    "garbage": GARBAGE,
+    "trace": TRACE,
+    "debug": logging.DEBUG,
+    "profile": PROFILE,
+    "info": logging.INFO,
+    "warning": logging.WARNING,
+    "error": logging.ERROR,
+    "critical": logging.CRITICAL,
+    "quiet": logging.CRITICAL + 10,
+}
+
+
+def _configure_log(given: argparse.Namespace) -> None:
+    """Send the log to stderr as ``--log-level`` says, and to the file of ``--log-file``. Raises OSError for the file."""
+    level = _LEVELS[given.log_level] if given.log_level else logging.DEBUG if given.verbose else logging.CRITICAL
+    handlers: list[logging.Handler] = [logging.StreamHandler(sys.stderr)]
+    handlers[0].setLevel(level)
+    if given.log_file:
+        handlers.append(logging.FileHandler(given.log_file, encoding="utf-8"))
+        least = _LEVELS[given.log_file_level] if given.log_file_level else min(level, logging.WARNING)
+        handlers[1].setLevel(least)
+        level = min(level, least)
+    logging.basicConfig(level=level, format="%(asctime)s [%(levelname)-8s] %(message)s", handlers=handlers)
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = _ArgumentParser(prog="statecore", description="Salt's state system without a master.", allow_abbrev=False)
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB", parser_class=_ArgumentParser)
     for name, verb in VERBS.items():
         own = verbs.add_parser(name, help=verb.what, description=f"statecore {name} {verb.what}.", allow_abbrev=False)
-        own.add_argument("-v", "--verbose", action="store_true", help="log to stderr")
+        own.add_argument("-v", "--verbose", action="store_true", help="log to stderr, as --log-level debug")
+        own.add_argument(
+            "--log-level", choices=_LEVELS, metavar="LEVEL", help="least severity that is logged on stderr"
+        )
+        own.add_argument("--log-file", metavar="FILE", help="file that also receives the log")
+        own.add_argument(
+            "--log-file-level", choices=_LEVELS, metavar="LEVEL", help="least severity that is written to that file"
+        )
         verb.configure(own)
     return parser
 

@@ -13,15 +13,22 @@ import os
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from typing import Any, NotRequired, TypedDict
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
 from statecore.host.content import managed_file
 from statecore.host.rooted_path import located
 from statecore.model import tree_url
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, HostError, InvocationError
+from statecore.model.lazy import lazy_module
+from statecore.model.log_levels import GARBAGE, PROFILE, TRACE
 from statecore.model.ports import CommandResult
 from statecore.model.redaction import is_quiet
+
+if TYPE_CHECKING:
+    from statecore.model import log_text
+else:
+    log_text = lazy_module("statecore.model.log_text")
 
 log = logging.getLogger(__name__)
 
@@ -370,11 +377,13 @@ def _run(ctx: Context, cmd: object, options: Mapping[str, Any]) -> CommandReturn
         umask=_octal(options.get("umask")),
         timeout=float(options["timeout"]) if options.get("timeout") else None,
         merge_stderr=bool(options.get("merge_stderr")),
+        **({"quiet": True} if is_quiet(options) else {}),
     )
     if options.get("bg"):
         # The command still runs: it has no exit code and no output yet.
         return {"pid": int(result.stdout or 0), "retcode": None, "stdout": "", "stderr": ""}
     code = _judged(result, options)
+    _log(cmd, result, code, options)
     if not options.get("ignore_retcode"):
         ctx.scratch["retcode"] = code
     if options.get("use_vt"):
@@ -391,6 +400,51 @@ def _run(ctx: Context, cmd: object, options: Mapping[str, Any]) -> CommandReturn
     if result.timed_out:
         stdout = f"{stdout}\n{_shown(cmd, options)} : Timed out after {options['timeout']} seconds".lstrip()
     return {"pid": result.pid, "retcode": code, "stdout": stdout, "stderr": stderr}
+
+
+#: Values of ``output_loglevel`` -> level of the log.
+_LEVELS: Mapping[str, int] = {
+    "all": GARBAGE,
+    "garbage": GARBAGE,
+    "trace": TRACE,
+    "debug": logging.DEBUG,
+    "profile": PROFILE,
+    "info": logging.INFO,
+    "warning": logging.WARNING,
+    "error": logging.ERROR,
+    "critical": logging.CRITICAL,
+}
+
+
+def _log(cmd: object, result: CommandResult, code: int, options: Mapping[str, Any]) -> None:
+    """Log the exit code and the output of a command: at ``output_loglevel``, and as an error if the command failed.
+
+    Nothing is logged of a quiet command. ``ignore_retcode`` keeps a failure from being an error, ``hide_output`` keeps the
+    output out of the log, ``log_callback`` replaces the text.
+    """
+    if is_quiet(options):
+        return
+    failed = bool(code) and not options.get("ignore_retcode")
+    level = (
+        logging.ERROR if failed else _LEVELS.get(str(options.get("output_loglevel", "debug")).lower(), logging.DEBUG)
+    )
+    if not log.isEnabledFor(level):
+        return
+    callback = options.get("log_callback")
+    shown = callback if callable(callback) else str
+    lines = []
+    if code or level != logging.DEBUG:
+        text = log_text.command_text(cmd if isinstance(cmd, list | tuple) else str(cmd))
+        how = "failed with" if failed else "ended with"
+        lines.append(f"Command '{text}' {how} return code: {code}" + (" (timed out)" if result.timed_out else ""))
+    if not options.get("hide_output"):
+        outputs = (
+            ("stdout" if not options.get("merge_stderr") else "output", result.stdout),
+            ("stderr", result.stderr),
+        )
+        lines += [f"{name}: {log_text.clipped(text.rstrip())}" for name, text in outputs if text.strip()]
+    for line in lines:
+        log.log(level, "%s", shown(line))
 
 
 def _command(ctx: Context, cmd: object, options: Mapping[str, Any]) -> str | list[str]:

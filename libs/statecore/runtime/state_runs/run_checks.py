@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping
 
 from statecore.compile import Compiled
@@ -11,6 +12,8 @@ from statecore.model.errors import InvocationError, NotAvailable
 from statecore.model.nearest import close_matches
 from statecore.model.types import High, Running
 from statecore.runtime.contexts import RunContext
+
+log = logging.getLogger(__name__)
 
 #: Salt's exit codes.
 COMPILE_ERROR, STATE_FAILED, PILLAR_ERROR = 1, 2, 5
@@ -28,7 +31,17 @@ def pillar_errors(run: RunContext, options: Mapping[str, object]) -> list[str]:
     if not errors or options.get("force"):
         return []
     run.ctx.scratch["retcode"] = PILLAR_ERROR
-    return ["Pillar failed to render with the following messages:", *errors]
+    lines = ["Pillar failed to render with the following messages:", *errors]
+    log.error("%s", "\n".join(map(str, lines)))
+    return lines
+
+
+def not_compiled(ctx: Context, errors: list[str]) -> list[str]:
+    """Log the errors of a run that cannot be compiled, set the exit code of the job to 1, and return the errors."""
+    ctx.scratch["retcode"] = COMPILE_ERROR
+    for error in errors:
+        log.error("%s", error)
+    return errors
 
 
 def nothing(ctx: Context, comment: str) -> Running:
@@ -37,6 +50,7 @@ def nothing(ctx: Context, comment: str) -> Running:
     Sets the exit code of the job to 2.
     """
     ctx.scratch["retcode"] = STATE_FAILED
+    log.error("%s", comment)
     entry = {"result": False, "comment": comment, "name": "No States", "changes": {}, "__run_num__": 0}
     return {_NO_STATES: entry}
 

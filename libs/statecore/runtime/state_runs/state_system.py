@@ -30,10 +30,10 @@ from statecore.render import SlsSource
 from statecore.runtime.contexts import Contexts, RunContext
 from statecore.runtime.state_runs import disabled_states, pauses, run_checks
 from statecore.runtime.state_runs.run_checks import (
-    COMPILE_ERROR,
     STATE_FAILED,
     faults_of_chunk,
     must_have,
+    not_compiled,
     nothing,
     pillar_errors,
 )
@@ -74,8 +74,7 @@ class StateRuns(StateSystem):
         except SlsError as error:
             if not any(fault.sls for fault in error.faults):
                 # The top file renders, but its content is malformed.
-                run.ctx.scratch["retcode"] = COMPILE_ERROR
-                return error.lines()
+                return not_compiled(run.ctx, error.lines())
             return nothing(run.ctx, f"Unable to render top file: {error}")
         if not matches:
             return nothing(run.ctx, "No Top file or master_tops data matches found. Please see master log for details.")
@@ -98,9 +97,9 @@ class StateRuns(StateSystem):
         try:
             text = file.read_text("utf-8")
         except (OSError, ValueError) as error:
-            run.ctx.scratch["retcode"] = COMPILE_ERROR
             reason = "" if isinstance(error, FileNotFoundError) else f"\n    {error}"
-            return [f"Specified SLS {path.removesuffix('.sls')}.sls on local filesystem cannot be found.{reason}"]
+            missing = f"Specified SLS {path.removesuffix('.sls')}.sls on local filesystem cannot be found.{reason}"
+            return not_compiled(run.ctx, [missing])
         run.tree.add(SlsSource(str(file), run.ctx.saltenv, file.name, str(file), text, str(file)))
         return self._apply(run, {run.ctx.saltenv: [str(file)]}, options)
 
@@ -115,8 +114,7 @@ class StateRuns(StateSystem):
         except SlsError as error:
             errors = [line.replace(f"SLS {name}", f"Template {name}") for line in error.lines()]
         if errors:
-            run.ctx.scratch["retcode"] = COMPILE_ERROR
-            return errors
+            return not_compiled(run.ctx, errors)
         return self._run(run, self._compiled_high(run, run_checks.high_of(data), options), options)
 
     def high(self, data: Mapping[str, object], options: Mapping[str, object]) -> Running | list[str]:
@@ -131,9 +129,9 @@ class StateRuns(StateSystem):
         """
         run = self._contexts.run_context(options)
         if errors := faults_of_chunk(data, self._loader, run.ctx):
-            run.ctx.scratch["retcode"] = COMPILE_ERROR
-            return errors
+            return not_compiled(run.ctx, errors)
         low: Low = {"__id__": data["name"], **data}
+        self._contexts.secrets.learn_for_logs(low)
         entry = engine.single(low, run.ctx, self._loader, self._engine_options(run, options))
         if entry["result"] is False:
             run.ctx.scratch["retcode"] = STATE_FAILED
@@ -241,8 +239,7 @@ class StateRuns(StateSystem):
         try:
             compiled = self._compiled(run, matches, _excluded(options.get("exclude")))
         except SlsError as error:
-            run.ctx.scratch["retcode"] = COMPILE_ERROR
-            return error.lines()
+            return not_compiled(run.ctx, error.lines())
         if empty and not (compiled.high or compiled.faults):
             return nothing(run.ctx, empty)
         if not compiled.faults:
@@ -252,8 +249,8 @@ class StateRuns(StateSystem):
     def _run(self, run: RunContext, compiled: Compiled, options: Mapping[str, object]) -> Running | list[str]:
         compiled, left_out = self._switched(run, compiled)
         if compiled.faults:
-            run.ctx.scratch["retcode"] = COMPILE_ERROR
-            return [str(fault) for fault in compiled.faults]
+            return not_compiled(run.ctx, [str(fault) for fault in compiled.faults])
+        self._contexts.secrets.learn_for_logs(compiled.chunks)
         if only := options.get("only_id"):
             must_have(str(only), compiled, run.ctx)
         asked = self._engine_options(run, options)

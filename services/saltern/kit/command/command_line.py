@@ -22,7 +22,7 @@ from saltern.kit.command.arguments import value_of
 from saltern.kit.command.launcher import SAID
 from saltern.kit.config.reading import ConfigError
 
-#: Values of ``--log-level``. The commands accept the option for scripts' sake and log nothing.
+#: Values of ``--log-level``.
 LOG_LEVELS = ("all", "garbage", "trace", "debug", "profile", "info", "warning", "error", "critical", "quiet")
 
 
@@ -103,9 +103,13 @@ class CommandParser(argparse.ArgumentParser):
             "-c", "--config-dir", metavar="DIR", help="directory of the configuration (default: /etc/salt)"
         )
         self.add_argument("-V", "--versions-report", action=_Versions, nargs=0, help="show all versions and exit")
-        self.add_argument(*log_flags, choices=LOG_LEVELS, metavar="LEVEL", help="accepted for Salt's sake")
-        self.add_argument("--log-file", metavar="FILE", help=argparse.SUPPRESS)
-        self.add_argument("--log-file-level", choices=LOG_LEVELS, metavar="LEVEL", help=argparse.SUPPRESS)
+        self.add_argument(
+            *log_flags, choices=LOG_LEVELS, metavar="LEVEL", help="least severity that is logged on stderr"
+        )
+        self.add_argument("--log-file", metavar="FILE", help="file that also receives the log")
+        self.add_argument(
+            "--log-file-level", choices=LOG_LEVELS, metavar="LEVEL", help="least severity that is written to that file"
+        )
         # Accepted without effect: an unexpected exception always shows its traceback.
         self.add_argument("--hard-crash", action="store_true", help=argparse.SUPPRESS)
         self.refuse(_NOT_SUPPORTED)

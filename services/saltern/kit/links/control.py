@@ -8,10 +8,11 @@ its request: a late answer to an abandoned request is not taken for the answer t
 from __future__ import annotations
 
 import itertools
+import logging
 import os
 import time
 from collections.abc import Mapping
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import msgpack
 import zmq
@@ -27,6 +28,14 @@ from saltern.kit.links.answers import (
     WheelCall,
 )
 from saltern.kit.links.sockets import FOLLOW_SECONDS, LinkConnection, LinkKeys
+from statecore.model.lazy import lazy_module
+
+if TYPE_CHECKING:
+    from statecore.model import redaction
+else:
+    redaction = lazy_module("statecore.model.redaction")
+
+_LOG = logging.getLogger("saltern.links")
 
 #: Seconds to wait for the master's answer. It normally answers in milliseconds; a longer wait means an outage.
 CONTROL_PATIENCE = 10.0
@@ -104,13 +113,19 @@ class ControlClient:
         seconds = 30.0 if timeout is None else timeout
         request = b"%d-%d" % (os.getpid(), next(self._ids))
         payload = _packed({"cmd": cmd, **fields})
+        if _LOG.isEnabledFor(logging.DEBUG):
+            _LOG.debug("request %s to %s: %s", cmd, self.endpoint, _shown(cmd, fields))
+        started = time.monotonic()
         deadline = time.monotonic() + seconds
         self._connection.follow()
         while (left := deadline - time.monotonic()) > 0:
             self._send([b"", request, payload])
             answer = self._receive(request, min(left, RESEND_AFTER))
             if answer is not None:
+                took = (time.monotonic() - started) * 1000
+                _LOG.debug("answer to %s: %d bytes after %.1f ms", cmd, len(answer), took)
                 return _value(answer)
+            _LOG.debug("no answer to %s yet; it is sent again", cmd)
         raise ControlTimeout(self.endpoint, seconds)
 
     def close(self) -> None:
@@ -141,6 +156,16 @@ class ControlClient:
             if len(frames) == 3 and frames[1] == request:
                 return frames[2]
         return None
+
+
+def _shown(cmd: str, fields: Mapping[str, object]) -> object:
+    """Return the fields of a request for the log: with ``**********`` for secret arguments, without the bytes of files."""
+    fun = fields.get("fun", cmd)
+    shown = {name: redaction.shown_arguments(fun, value) if name == "arg" else value for name, value in fields.items()}
+    masked = redaction.shown_arguments(
+        "", [{name: value for name, value in shown.items() if not isinstance(value, bytes)}]
+    )
+    return masked[0] if isinstance(masked, list) else masked
 
 
 def wheel_functions(control: ControlClient, timeout: float | None = None) -> WheelCall:

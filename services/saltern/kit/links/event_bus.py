@@ -10,6 +10,7 @@ Source: docs/protocol.md#event-framing.
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections import deque
@@ -26,6 +27,8 @@ from saltern.kit.config.master import ClientOptions, MasterOptions, key_director
 from saltern.kit.links.sockets import FOLLOW_SECONDS, LinkConnection, LinkKeys
 from saltwire.errors import PeerFault
 from saltwire.pack import MAX_VALUES, check_values
+
+_LOG = logging.getLogger("saltern.links")
 
 #: Prefix of the topics that the event publisher echoes, so that a subscriber knows that its subscriptions are active.
 PROBE = b"saltern/probe/"
@@ -247,6 +250,7 @@ class EventSubscriber:
                 continue
             event = unpack(self._early.popleft() if self._early else self.socket.recv())
             if event is not None:
+                _LOG.debug("event %s", event[0])
                 return event
         return None
 

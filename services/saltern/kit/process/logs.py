@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import sys
 import time
 from collections.abc import Mapping
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING
 from saltern.kit.config.reading import ConfigError
 from saltern.kit.config.state_options import StateOptions
 from statecore.model.lazy import lazy_module
+from statecore.model.log_levels import GARBAGE, PROFILE, TRACE
 
 if TYPE_CHECKING:
     import socket
@@ -34,10 +36,41 @@ LEVELS: dict[str, int] = {
     "warning": logging.WARNING,
     "info": logging.INFO,
     "debug": logging.DEBUG,
-    "trace": logging.DEBUG,
+    "profile": PROFILE,
+    "trace": TRACE,
+    "garbage": GARBAGE,
     "all": logging.NOTSET,
-    "garbage": logging.NOTSET,
-    "profile": logging.INFO,
+}
+
+#: Salt's logger of ``log_granular_levels`` -> the loggers that say the same here. Other names are loggers as they stand.
+_SALTS_LOGGERS: Mapping[str, tuple[str, ...]] = {
+    "salt": ("saltern", "statecore", "masterstore"),
+    "salt.state": ("statecore.engine", "statecore.compile", "statecore.runtime"),
+    "salt.modules": ("statecore.builtin.modules",),
+    "salt.states": ("statecore.builtin.states",),
+    "salt.loaded.int.module": ("statecore.builtin.modules",),
+    "salt.loaded.int.states": ("statecore.builtin.states",),
+    "salt.loader": ("statecore.loader",),
+    "salt.template": ("statecore.render",),
+    "salt.renderers": ("statecore.render",),
+    "salt.pillar": ("statecore.pillar", "statecore.runtime.ports"),
+    "salt.fileserver": ("statecore.sources",),
+    "salt.fileclient": ("statecore.sources", "saltern.minion"),
+    "salt.minion": ("saltern.minion",),
+    "salt.master": ("saltern.mworker",),
+    "salt.utils.event": ("saltern.eventpublisher",),
+}
+
+#: Level -> number of its colour in the terminal, as Salt's.
+_COLOURS: Mapping[int, str] = {
+    logging.CRITICAL: "31",
+    logging.ERROR: "31",
+    logging.WARNING: "33",
+    logging.INFO: "32",
+    logging.DEBUG: "36",
+    PROFILE: "36",
+    TRACE: "35",
+    GARBAGE: "34",
 }
 
 #: Further fields that a log record may have.
@@ -77,32 +110,42 @@ class JsonFormatter(logging.Formatter):
 
 
 class TextFormatter(logging.Formatter):
-    """Formats a log record for people: ``time role level message [jid=.. minion=..]``."""
+    """Formats a log record for people: ``time role level message [jid=.. minion=..]``. ``colours``: the level has its colour."""
 
-    def __init__(self, role: str) -> None:
+    def __init__(self, role: str, *, colours: bool = False) -> None:
         super().__init__(f"%(asctime)s {role} [%(levelname)-8s] %(message)s")
+        self._colours = colours
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the log record as one line of text, followed by the traceback if it has one."""
         # A further line begins with a space, so that no text of a peer looks like a record of its own.
         text = visible(super().format(record)).replace("\n", "\n  ")
         context = " ".join(f"{name}={value}" for name, value in _context(record).items())
+        if self._colours:
+            level = f"[{record.levelname:<8}]"
+            text = text.replace(level, _coloured(record.levelno, level), 1)
         return f"{text} [{context}]" if context else text
+
+
+def _coloured(level: int, text: str) -> str:
+    """Return a text with the terminal's colour for a log level."""
+    return f"\033[{_COLOURS.get(level, '0')}m{text}\033[0m"
 
 
 class SaltFormatter(logging.Formatter):
     """Formats a log record by a format of Salt's options, such as ``log_fmt_console``.
 
     Besides the fields of Python's logging there are %(jid)s, %(minion_id)s, and Salt's names in brackets and colours
-    (%(bracketlevel)s, %(colorlevel)s ...), which are without colour.
+    (%(bracketlevel)s, %(colorlevel)s ...). Colours appear with ``colours`` only.
     """
 
-    def __init__(self, option: str, form: str, dates: str, minion_id: str) -> None:
+    def __init__(self, option: str, form: str, dates: str, minion_id: str, *, colours: bool = False) -> None:
         try:
             super().__init__(form, dates)
         except ValueError as error:
             raise ConfigError(f"{option}: {form!r} is no format of log lines: {error}") from error
         self._minion_id = minion_id
+        self._colours = colours
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the log record as text; control characters are visible."""
@@ -115,13 +158,19 @@ class SaltFormatter(logging.Formatter):
             "bracketprocess": f"[{record.process:>5}]",
         }
         plain = {f"color{name.removeprefix('bracket')}": text for name, text in fields.items() if name.startswith("b")}
-        for name, text in {**fields, **plain, "colormsg": record.getMessage()}.items():
-            if name not in vars(record) or name == "jid":
-                setattr(record, name, text)
+        given = {**fields, **plain, "colormsg": record.getMessage()}
+        # Other formatters get the same record: what it did not have before is taken away again.
+        before = {name: vars(record)[name] for name in given if name in vars(record)}
+        vars(record).update(given)
         try:
-            return visible(super().format(record)).replace("\n", "\n  ")
+            text = visible(super().format(record)).replace("\n", "\n  ")
         finally:
-            record.jid = jid
+            for name in given:
+                vars(record).pop(name, None)
+            vars(record).update(before)
+        if self._colours and "%(color" in str(self._fmt):
+            text = text.replace(fields["bracketlevel"], _coloured(record.levelno, fields["bracketlevel"]), 1)
+        return text
 
 
 def configure(role: str, options: StateOptions, level: str | None = None, process: str = "") -> None:
@@ -131,6 +180,8 @@ def configure(role: str, options: StateOptions, level: str | None = None, proces
     ``process``: name of this process among several of the role, such as ``mworker-2``. Raises ConfigError for an unknown level or
     format.
     """
+    for number, word in ((PROFILE, "PROFILE"), (TRACE, "TRACE"), (GARBAGE, "GARBAGE")):
+        logging.addLevelName(number, word)
     console = _level("log_level", level or options.log_level)
     if options.log_format not in ("text", "json"):
         raise ConfigError(f"log_format must be text or json, not '{options.log_format}'")
@@ -138,7 +189,8 @@ def configure(role: str, options: StateOptions, level: str | None = None, proces
     handler: logging.Handler = logging.StreamHandler(sys.stderr)
     if options.log_fmt_console:
         dates = options.log_datefmt_console or options.log_datefmt
-        handler.setFormatter(SaltFormatter("log_fmt_console", options.log_fmt_console, dates, name))
+        form = SaltFormatter("log_fmt_console", options.log_fmt_console, dates, name, colours=_has_colours())
+        handler.setFormatter(form)
     else:
         handler.setFormatter(_formatter(options.log_format, role, process))
     handler.setLevel(console)
@@ -147,12 +199,73 @@ def configure(role: str, options: StateOptions, level: str | None = None, proces
     root.setLevel(console)
     if options.log_file:
         _add_file(root, options, console, name)
-    for logger, least in options.log_granular_levels.items():
-        logging.getLogger(logger).setLevel(_level(f"log_granular_levels: {logger}", least))
+    _set_granular_levels(root, options.log_granular_levels)
+
+
+def tag_job(jid: str) -> None:
+    """Give all log records of this process the JID of the job that it runs, unless a record has another one."""
+    tag = _JobTag(jid)
+    for handler in logging.getLogger().handlers:
+        handler.filters[:] = [one for one in handler.filters if not isinstance(one, _JobTag)]
+        handler.addFilter(tag)
+
+
+class _JobTag(logging.Filter):
+    """Log filter that passes all records and writes a JID into those without one."""
+
+    def __init__(self, jid: str) -> None:
+        super().__init__()
+        self._jid = jid
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if getattr(record, "jid", None) is None:
+            record.jid = self._jid
+        return True
+
+
+class _GranularLevels(logging.Filter):
+    """Log filter of a handler that writes more of single loggers than the handler's level allows."""
+
+    def __init__(self, level: int, loggers: Mapping[str, int]) -> None:
+        super().__init__()
+        self._level = level
+        self._loggers = loggers
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.levelno >= self._level:
+            return True
+        own = [name for name in self._loggers if record.name == name or record.name.startswith(f"{name}.")]
+        return bool(own) and record.levelno >= self._loggers[max(own, key=len)]
+
+
+def _set_granular_levels(root: logging.Logger, given: Mapping[str, str]) -> None:
+    """Set the levels of the option ``log_granular_levels``, also those below the level of the handlers.
+
+    Raises ConfigError for an unknown level.
+    """
+    levels: dict[str, int] = {}
+    # The longer name is the more special one.
+    for name in sorted(given, key=len):
+        least = _level(f"log_granular_levels: {name}", given[name])
+        levels |= dict.fromkeys((name, *_SALTS_LOGGERS.get(name, ())), least)
+    for name, least in levels.items():
+        logging.getLogger(name).setLevel(least)
+    for handler in root.handlers:
+        below = {name: least for name, least in levels.items() if least < handler.level}
+        if below:
+            handler.addFilter(_GranularLevels(handler.level, below))
+            handler.setLevel(min(below.values()))
+
+
+def _has_colours() -> bool:
+    """Return True if stderr is a terminal that shows colours, and NO_COLOR (no-color.org) is not set."""
+    return sys.stderr.isatty() and os.environ.get("TERM", "") != "dumb" and not os.environ.get("NO_COLOR")
 
 
 def _formatter(form: str, role: str, process: str) -> logging.Formatter:
-    return JsonFormatter(role, process) if form == "json" else TextFormatter(process or role)
+    if form == "json":
+        return JsonFormatter(role, process)
+    return TextFormatter(process or role, colours=_has_colours())
 
 
 def _level(option: str, name: str) -> int:

@@ -6,6 +6,7 @@ It has the signals, the health port, the command-line options, and the report wh
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import errno
 import faulthandler
 import logging
@@ -19,7 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType, SimpleNamespace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from saltern.kit.config.reading import ENV_PREFIX, ConfigError, PortTaken, config_directory
 from saltern.kit.config.state_options import StateOptions
@@ -33,11 +34,20 @@ if TYPE_CHECKING:
 else:
     argparse = lazy_module("argparse")
 
+AnyOptions = TypeVar("AnyOptions", bound=StateOptions)
+
 #: Seconds between two checks for a signal during a wait.
 _HELD_TURN = 0.2
 
 #: Flag that every role accepts -> option that it overrides.
-_OPTIONS = {"-c": "config_dir", "--config-dir": "config_dir", "-l": "log_level", "--log-level": "log_level"}
+_OPTIONS = {
+    "-c": "config_dir",
+    "--config-dir": "config_dir",
+    "-l": "log_level",
+    "--log-level": "log_level",
+    "--log-file": "log_file",
+    "--log-file-level": "log_file_level",
+}
 
 #: sysexits' EX_CONFIG: the configuration cannot be used.
 EX_CONFIG = 78
@@ -150,9 +160,19 @@ def role_arguments(
     parser = argparse.ArgumentParser(prog=f"saltern {name}", description=f"Runs the {name}.")
     parser.add_argument("-c", "--config-dir", default=None, help="directory of the configuration (default: /etc/salt)")
     parser.add_argument("-l", "--log-level", default=None, help="overrides log_level")
+    parser.add_argument("--log-file", metavar="FILE", default=None, help="overrides log_file")
+    parser.add_argument("--log-file-level", metavar="LEVEL", default=None, help="overrides log_level_logfile")
     for flag, (option, meaning) in (flags or {}).items():
         parser.add_argument(flag, dest=option, metavar="NAME", default=None, help=meaning)
     return SimpleNamespace(**vars(parser.parse_args(words)))
+
+
+def with_log_flags(options: AnyOptions, arguments: SimpleNamespace) -> AnyOptions:
+    """Return the options with the log file and its level of the command line, if it names them."""
+    given = {"log_file": arguments.log_file, "log_level_logfile": arguments.log_file_level}
+    given = {option: value for option, value in given.items() if value is not None}
+    # Most processes have no such flags; replacing nothing would run a lot of code.
+    return dataclasses.replace(options, **given) if given else options
 
 
 def _pairs(words: Sequence[str], taken: Mapping[str, str]) -> dict[str, str] | None:

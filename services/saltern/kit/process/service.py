@@ -23,7 +23,15 @@ from saltern.kit.config.reading import notes_of
 from saltern.kit.process.health import Health
 from saltern.kit.process.logs import configure
 from saltern.kit.process.metrics import Metrics, new_metrics
-from saltern.kit.process.process import Stop, exit_code, explain, hold, open_probes, role_arguments
+from saltern.kit.process.process import (
+    Stop,
+    exit_code,
+    explain,
+    hold,
+    open_probes,
+    role_arguments,
+    with_log_flags,
+)
 from saltern.kit.process.tracing import Tracing
 
 #: Seconds to finish requests at the end: half of the ten that container engines wait before they kill a process.
@@ -148,6 +156,7 @@ def read_arguments(program: RoleProgram, argv: Sequence[str] | None) -> Start:
         given = {option: value for option, value in wanted.items() if value is not None}
         # Many processes have no such flags; replacing nothing would run a lot of code.
         options = dataclasses.replace(options, **given) if given else options
+        options = with_log_flags(options, arguments)
         start = Start(options, arguments.config_dir, arguments.log_level, given, notes)
         start.configure_logs(program.name)
     except ConfigError as error:

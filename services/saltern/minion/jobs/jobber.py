@@ -16,6 +16,7 @@ from pathlib import Path
 import msgpack
 
 from saltern.kit.command.arguments import read_arguments
+from saltern.kit.process.logs import tag_job
 from saltern.kit.process.tracing import Tracing
 from saltern.minion.ipc.framed_socket import FramedSocket
 from saltern.minion.ipc.messages import SPOOLED, JobLoad
@@ -63,6 +64,7 @@ def work(
     os.setpgid(0, 0)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    tag_job(str(load["jid"]))
     begun = steps.begin(load["jid"]) if steps else None
     if steps and begun is None:
         _LOG.warning("another process has begun this job; it is not run again", extra={"jid": load["jid"]})

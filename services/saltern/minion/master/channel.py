@@ -238,11 +238,15 @@ class Channel:
 
         If the master rejects the session, sign in and try once more. Raise ChannelError.
         """
+        started = time.monotonic()
+        _LOG.debug("request %s to %s", cmd, self._socket.endpoint)
         try:
             for last in (False, True):
                 session = self._session or self.sign_in()
                 try:
-                    return attempt(session)
+                    found = attempt(session)
+                    _LOG.debug("answer to %s after %.1f ms", cmd, (time.monotonic() - started) * 1000)
+                    return found
                 except AuthenticationError as error:
                     if last:
                         raise ChannelError(f"the master refuses {cmd} even after a new sign-in: {error}") from error
@@ -258,6 +262,7 @@ class Channel:
 
         Raise ChannelError if the master does not accept the minion or does not answer.
         """
+        _LOG.debug("signing in at %s as %s", self._socket.endpoint, self._identity.id)
         answer = sign_in_once(self._socket, self._options, self._identity, {})
         if answer.credentials is None:
             raise ChannelError(f"no sign-in at {self._socket.endpoint}: {answer.reason}")

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,6 +26,8 @@ from saltwire.handshake import Credentials
 from statecore.host.content import atomic_file
 from statecore.model.errors import CommandError
 from statecore.model.ports import FileHash
+
+_LOG = logging.getLogger("saltern.minion")
 
 #: Commands that are sent to all masters of the minion.
 _FOR_ALL = frozenset({"_mine", "_mine_delete", "_mine_flush", "revoke_auth"})
@@ -147,10 +150,13 @@ class RemoteFiles(_Master):
         for _ in range(_FETCH_TRIES):
             wanted = self.hash(path, saltenv)
             if wanted is None:
+                _LOG.debug("The master has no file salt://%s (saltenv %s)", path, saltenv)
                 return None
             if cached.is_file() and _digest(cached, wanted.hash_type) == wanted.hsum:
+                _LOG.debug("The cached file of salt://%s (saltenv %s) is up to date: %s", path, saltenv, cached)
                 return cached
             self._download(path, saltenv, cached)
+            _LOG.info("Fetched salt://%s (saltenv %s) to %s", path, saltenv, cached)
             if _digest(cached, wanted.hash_type) == wanted.hsum:
                 return cached
             # The file was changed on the master between digest and download.
