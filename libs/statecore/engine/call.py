@@ -27,6 +27,7 @@ from statecore.loader.tables import attached
 from statecore.model import redaction
 from statecore.model.context import Context
 from statecore.model.errors import Mark, NotAvailable, StatecoreError, StateFailure, place_in_module
+from statecore.model.log_levels import unlogged
 from statecore.model.types import Low, Plan
 
 log = logging.getLogger(__name__)
@@ -87,6 +88,7 @@ def _outcome(
     locate: Locate,
 ) -> dict[str, object]:
     """Call the state function with its guards and return the state return. Exceptions become failed returns."""
+    mark = unlogged.set(True) if redaction.is_hidden(low) else None
     try:
         return _guarded(low, ctx, served, function, arguments)
     except StateFailure as failure:
@@ -103,6 +105,9 @@ def _outcome(
         log.error("Unexpected exception in state %s (ID %s)", full, redaction.shown_id(low), exc_info=not hidden)
         brief = f"{type(error).__name__}: {error}{place_in_module(error)}"
         return _failed(low, f"An exception occurred in this state: {brief}\n    in {full}" + _place(low, locate))
+    finally:
+        if mark is not None:
+            unlogged.reset(mark)
 
 
 def finish(ctx: Context, full: str, returned: object, arguments: Mapping[str, object]) -> object:

@@ -26,6 +26,7 @@ from statecore.host import namespaces
 from statecore.host.rooted_path import MAX_LINKS, below
 from statecore.model.errors import HostError
 from statecore.model.lazy import lazy_module
+from statecore.model.log_levels import unlogged
 from statecore.model.ports import CommandResult
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ class Host:
         After the timeout the command and its children are ended. The level debug of the log shows the command, unless
         ``quiet``, and never its output. Raises HostError when the command cannot be started.
         """
-        logged = not quiet and log.isEnabledFor(logging.DEBUG)
+        logged = log.isEnabledFor(logging.DEBUG) and not (quiet or unlogged.get())
         started = time.monotonic() if logged else 0.0
         argv = [shell or "/bin/sh", "-c", cmd] if isinstance(cmd, str) else list(cmd)
         self._startable(argv[0])

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import yaml
 
 from statecore.model.redaction import is_hidden, is_secret_name, shown_arguments
+from statecore.model.secret_values import SecretValues
 from statecore.model.values import MASK
 
 #: Characters of one text in the log; the rest is counted.
@@ -58,13 +59,22 @@ _SQL_PASSWORD = re.compile(
     r"\b(identified\s+(?:with\s+\S+\s+)?(?:by|as)|password)\b\s*[=(]?\s*'.*", re.IGNORECASE | re.DOTALL
 )
 
-#: Assignment or option in a command line: ``PASSWORD=x``, ``--password=x``, ``"password": "x"``, ``--password x``.
-_NAMED_WORD = re.compile(r"(?<![\w-])(-{0,2}[A-Za-z_][\w.-]*)(\"?\s*[=:]\s*|\s+)(\"[^\"]*\"|'[^']*'|[^\s\"';&|]+)")
+#: Option with a value, or assignment, in a command line: ``--password x``, ``--password=x``, ``PASSWORD=x``, ``"password": "x"``.
+_NAMED_WORD = re.compile(
+    r"(?<![\w-])(?:(-{1,2}[A-Za-z_][\w.-]*)(\s+|\s*=\s*)|([A-Za-z_][\w.-]*)(\"?\s*[=:]\s*))(\"[^\"]*\"|'[^']*'|[^\s\"';&|]+)"
+)
+
+#: Ends of names of variables that contain secrets: ``PGPASSWORD``.
+_SECRET_ENDS = ("password", "passwd", "secret", "token", "apikey", "_pwd")
 
 
-def data_text(data: object) -> str:
-    """Return data as YAML for the log: rendered SLS, arguments of a job. Values under names of secrets are ``**********``."""
-    return clipped(_yaml(_of_sls(data)))
+def data_text(data: object, hidden: SecretValues | None = None) -> str:
+    """Return data as YAML for the log: rendered SLS, changes. Values under names of secrets are ``**********``.
+
+    ``hidden``: texts that are hidden, too. The arguments of hidden states in the data are added to it, as other files may
+    name them in requisites.
+    """
+    return clipped(_yaml(_of_sls(data, SecretValues() if hidden is None else hidden)))
 
 
 def pillar_text(pillar: object) -> str:
@@ -90,7 +100,8 @@ def command_text(command: str | Sequence[str]) -> str:
         return f"{words[0]} {MASK}"
     if program in ("sh", "bash", "dash", "zsh", "env", "sudo", "chroot", "nsenter"):
         return clipped(" ".join(_of_text(word) if " " in word else word for word in words))
-    return clipped(shlex.join(_of_words(words, _PASSWORD_OPTIONS.get(program, ()))).replace(f"'{MASK}'", MASK))
+    shown = _of_words(words, _PASSWORD_OPTIONS.get(program, ()))
+    return clipped(" ".join(word if MASK in word and " " not in word else shlex.quote(word) for word in shown))
 
 
 def clipped(text: str) -> str:
@@ -122,22 +133,33 @@ def _scalars(value: object, depth: int) -> Iterator[object]:
         yield value
 
 
-def _of_sls(data: object) -> object:
-    """Return high data without secrets. All arguments of states with ``no_log`` or a quiet command are hidden, and the ID of such
-    a command.
+def _of_sls(data: object, hidden: SecretValues) -> object:
+    """Return high data without secrets: without values under names of secrets, without standard input, and without all
+    arguments of states with ``no_log``, ``hide_output`` or a quiet command. The latter are added to ``hidden``.
     """
-    if not isinstance(data, Mapping):
-        return _masked([data])[0]
-    shown: dict[object, object] = {}
-    for number, (name, body) in enumerate(data.items()):
-        hides = isinstance(body, Mapping) and any(_hides(run) for run in body.values())
-        if not hides:
-            shown |= _map_of(_masked([{name: body}])[0])
-            continue
-        states = {state: MASK if _hides(run) else _masked([{"": run}])[0] for state, run in body.items()}
-        command = any(str(state).startswith("cmd") for state in body)
-        shown[f"{MASK}{number}" if command else name] = states
-    return shown
+    shown = _masked([data])[0]
+    if not isinstance(data, Mapping) or not isinstance(shown, Mapping):
+        return hidden.hide(shown)
+    bodies: dict[object, object] = {}
+    for name, body in shown.items():
+        states = dict(body) if isinstance(body, Mapping) else {}
+        for state, run in states.items():
+            if not _hides(run):
+                states[state] = _without_stdin(run)
+                continue
+            states[state] = MASK
+            own = data[name][state]
+            hidden.add(text for text in _scalars(own, _DEPTH) if isinstance(text, str))
+            if str(state).startswith("cmd"):
+                hidden.add([name])
+        bodies[name] = states or body
+    return hidden.hide(bodies)
+
+
+def _without_stdin(run: object) -> object:
+    if not isinstance(run, list):
+        return run
+    return [{**one, "stdin": MASK} if isinstance(one, Mapping) and "stdin" in one else one for one in run]
 
 
 def _masked(arguments: list[object]) -> list[object]:
@@ -145,15 +167,12 @@ def _masked(arguments: list[object]) -> list[object]:
     return list(found) if isinstance(found, list | tuple) else arguments
 
 
-def _map_of(value: object) -> dict[object, object]:
-    return dict(value) if isinstance(value, Mapping) else {}
-
-
 def _hides(run: object) -> bool:
-    """Return True if the arguments of a state, a list of maps, contain ``no_log`` or ``output_loglevel: quiet``."""
+    """Return True if the arguments of a state, a list of maps, contain ``no_log``, ``hide_output`` or a quiet level."""
     if not isinstance(run, list):
         return False
-    return any(isinstance(one, Mapping) and is_hidden({str(key): value for key, value in one.items()}) for one in run)
+    given = {str(key): value for one in run if isinstance(one, Mapping) for key, value in one.items()}
+    return is_hidden(given) or bool(given.get("hide_output"))
 
 
 def _of_pillar(value: object, depth: int) -> object:
@@ -187,9 +206,9 @@ def _of_words(words: Sequence[str], options: Sequence[str]) -> Iterable[str]:
         if hides_next and at:
             hides_next = False
             yield MASK
-        elif equals and is_secret_name(name.lstrip("-")):
+        elif equals and _says_secret(name):
             yield f"{name}={MASK}"
-        elif at and (word in options or (word.startswith("-") and is_secret_name(word.lstrip("-")))):
+        elif at and (word in options or (word.startswith("-") and _says_secret(word))):
             hides_next = True
             yield word
         elif at and (short := next((one for one in options if len(one) == 2 and word.startswith(one)), "")):
@@ -205,11 +224,14 @@ def _of_text(text: str) -> str:
 
 
 def _hidden_word(found: re.Match[str]) -> str:
-    name, between, _ = found.groups()
-    option = name.startswith("-")
-    if not is_secret_name(name.lstrip("-")) or (not option and between.isspace()):
-        return found[0]
-    return f"{name}{between}{MASK}"
+    option, after_option, name, after_name, _ = found.groups()
+    return f"{option or name}{after_option or after_name}{MASK}" if _says_secret(option or name) else found[0]
+
+
+def _says_secret(name: str) -> bool:
+    """Return True if the name of an option or variable says that its value is a secret."""
+    plain = name.lstrip("-")
+    return is_secret_name(plain) or plain.lower().endswith(_SECRET_ENDS)
 
 
 def _yaml(data: object) -> str:

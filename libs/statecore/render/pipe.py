@@ -16,6 +16,7 @@ from statecore.model.errors import Mark, NotAvailable, SlsError, SlsFault, State
 from statecore.model.lazy import lazy_module
 from statecore.model.log_levels import PROFILE
 from statecore.model.ports import Files
+from statecore.model.secret_values import SecretValues
 from statecore.model.time_limit import ComputedTooMuch, computing_limit
 from statecore.render import yaml
 from statecore.render.context import RenderContext, Renderer, SlsSource, StateNames
@@ -91,6 +92,8 @@ class Pipes:
         self.jinja = Jinja(files, names, opts, memory)
         self._memory = memory
         self._secret = secret
+        #: Arguments of hidden states, which must not appear in the log of other files either.
+        self._hidden = SecretValues()
         #: True if the marks of faults have a column as well as a line.
         self.columns = False
         self._files = files
@@ -172,7 +175,7 @@ class Pipes:
         """Return rendered data as text for the log. Of decrypted data only the keys are shown."""
         if decrypts:
             return log_text.keys_text(data)
-        return log_text.pillar_text(data) if self._secret else log_text.data_text(data)
+        return log_text.pillar_text(data) if self._secret else log_text.data_text(data, self._hidden)
 
     def _allowed(self, pipe: list[PipeStep]) -> list[PipeStep]:
         """Return the renderers of a pipe that ``renderer_blacklist`` and ``renderer_whitelist`` allow. As in Salt, the

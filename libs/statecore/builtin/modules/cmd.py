@@ -21,7 +21,7 @@ from statecore.model import tree_url
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, HostError, InvocationError
 from statecore.model.lazy import lazy_module
-from statecore.model.log_levels import GARBAGE, PROFILE, TRACE
+from statecore.model.log_levels import GARBAGE, PROFILE, TRACE, unlogged
 from statecore.model.ports import CommandResult
 from statecore.model.redaction import is_quiet
 
@@ -422,7 +422,7 @@ def _log(cmd: object, result: CommandResult, code: int, options: Mapping[str, An
     Nothing is logged of a quiet command. ``ignore_retcode`` keeps a failure from being an error, ``hide_output`` keeps the
     output out of the log, ``log_callback`` replaces the text.
     """
-    if is_quiet(options):
+    if is_quiet(options) or unlogged.get():
         return
     failed = bool(code) and not options.get("ignore_retcode")
     level = (

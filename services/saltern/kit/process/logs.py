@@ -124,7 +124,10 @@ class TextFormatter(logging.Formatter):
         if self._colours:
             level = f"[{record.levelname:<8}]"
             text = text.replace(level, _coloured(record.levelno, level), 1)
-        return f"{text} [{context}]" if context else text
+        if not context:
+            return text
+        first, end, rest = text.partition("\n")
+        return f"{first} [{context}]{end}{rest}"
 
 
 def _coloured(level: int, text: str) -> str:

@@ -28,7 +28,7 @@ from saltern.kit.command.command_line import (
 from saltern.kit.command.output.flags import Printer, add_output_flags
 from saltern.kit.config.minion_options import MinionOptions, extension_directory, load_minion
 from saltern.kit.config.reading import as_opts
-from saltern.kit.process.logs import configure, tag_job
+from saltern.kit.process.logs import configure
 from saltwire.jid import new_jid
 from statecore.model.errors import StatecoreError
 from statecore.model.ports import Jobs
@@ -81,7 +81,6 @@ def run(argv: Sequence[str]) -> int:
     runtime = _local(options, procs) if remote is None else remote.runtime_of(options, configured, procs)
     arguments = [*positional, *([keywords] if keywords else [])]
     jid = new_jid(time.time())
-    tag_job(jid)
     described = {"__pub_fun": fun, "__pub_jid": jid, "__pub_pid": os.getpid(), "__pub_tgt": "salt-call"}
     try:
         with procs.record({"jid": jid, "fun": fun, "arg": arguments, "tgt": "salt-call"}) if procs else nullcontext():

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from saltern.kit.config.master import ConfigError, StateOptions
-from saltern.kit.process.logs import LEVELS, configure
+from saltern.kit.process.logs import LEVELS, configure, tag_job
 
 
 def options(**given: Any) -> StateOptions:
@@ -126,6 +126,61 @@ def test_levels_of_single_loggers(capsys: pytest.CaptureFixture[str]) -> None:
     logging.getLogger("deep.own.module").warning("left out")
     logging.getLogger("deep.own.module").error("kept")
     assert [line.rpartition("] ")[2] for line in capsys.readouterr().err.splitlines()] == ["kept"]
+
+
+def test_a_single_logger_may_say_more_than_the_others(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    levels = {"salt.state": "debug", "deep.own": "trace", "deep.own.quiet": "error"}
+    configure(
+        "a", options(log_level="warning", log_granular_levels=levels, log_file=str(path), log_level_logfile="error")
+    )
+    for name in ("statecore.engine.drive", "deep.own", "deep.own.quiet", "deep.other"):
+        logging.getLogger(name).setLevel(logging.getLogger(name).level)
+        logging.getLogger(name).debug("%s debug", name)
+        logging.getLogger(name).error("%s error", name)
+    shown = [line.rpartition("] ")[2] for line in capsys.readouterr().err.splitlines()]
+    wanted = ["statecore.engine.drive debug", "statecore.engine.drive error", "deep.own debug", "deep.own error"]
+    assert shown == [*wanted, "deep.own.quiet error", "deep.other error"]
+    assert len(_lines(path)) == 6
+    for name in ("statecore.engine", "statecore.compile", "statecore.runtime", "deep.own", "deep.own.quiet"):
+        logging.getLogger(name).setLevel(logging.NOTSET)
+
+
+def test_an_unknown_level_of_a_logger_is_refused() -> None:
+    with pytest.raises(ConfigError, match="log_granular_levels: salt.state must be one of"):
+        configure("a", options(log_granular_levels={"salt.state": "loud"}))
+
+
+@pytest.mark.parametrize(
+    ("tty", "env", "coloured"),
+    [(True, {}, True), (False, {}, False), (True, {"NO_COLOR": "1"}, False), (True, {"TERM": "dumb"}, False)],
+)
+@pytest.mark.parametrize("form", ["", "%(colorlevel)s %(message)s"])
+def test_levels_have_colours_on_a_terminal(
+    tty: bool,
+    env: dict[str, str],
+    coloured: bool,
+    form: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    for name, value in {"TERM": "xterm", **env}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: tty, raising=False)
+    configure("a", options(log_level="info", log_fmt_console=form))
+    logging.getLogger("x").error("no")
+    assert ("\033[31m[ERROR   ]\033[0m no" in capsys.readouterr().err) is coloured
+
+
+def test_lines_of_a_job_have_its_jid(capsys: pytest.CaptureFixture[str]) -> None:
+    configure("minion", options(log_level="info"))
+    tag_job("2026")
+    tag_job("2027")
+    logging.getLogger("x").info("first\nsecond")
+    logging.getLogger("x").info("other", extra={"jid": "1"})
+    first, second, other = capsys.readouterr().err.splitlines()
+    assert (first.endswith(" first [jid=2027]"), second, other.endswith(" other [jid=1]")) == (True, "  second", True)
 
 
 def test_the_console_has_salts_format(capsys: pytest.CaptureFixture[str]) -> None:

@@ -114,7 +114,9 @@ def test_signals_are_caught_from_the_call_on() -> None:
 
 
 def test_arguments() -> None:
-    assert vars(role_arguments("a", [])) == {"config_dir": None, "log_level": None}
+    assert vars(role_arguments("a", [])) == dict.fromkeys(("config_dir", "log_level", "log_file", "log_file_level"))
+    given = role_arguments("a", ["--log-file", "/x", "--log-file-level", "debug"])
+    assert (given.log_file, given.log_file_level) == ("/x", "debug")
     with pytest.raises(SystemExit):
         role_arguments("a", ["--nonsense"])
 
@@ -134,7 +136,7 @@ def test_arguments_are_read_in_all_their_forms(
     words: list[str], config_dir: str | None, log_level: str | None, pool: str | None
 ) -> None:
     given = role_arguments("a", words, {"--pool": ("worker_pool", "a pool")})
-    assert vars(given) == {"config_dir": config_dir, "log_level": log_level, "worker_pool": pool}
+    assert (given.config_dir, given.log_level, given.worker_pool) == (config_dir, log_level, pool)
 
 
 @pytest.mark.parametrize(
