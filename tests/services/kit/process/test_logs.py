@@ -147,7 +147,7 @@ def test_a_single_logger_may_say_more_than_the_others(capsys: pytest.CaptureFixt
 
 
 def test_an_unknown_level_of_a_logger_is_refused() -> None:
-    with pytest.raises(ConfigError, match="log_granular_levels: salt.state must be one of"):
+    with pytest.raises(ConfigError, match=r"log_granular_levels: salt\.state must be one of"):
         configure("a", options(log_granular_levels={"salt.state": "loud"}))
 
 
