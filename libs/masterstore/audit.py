@@ -91,7 +91,9 @@ class _Writer:
 
 
 class Audit:
-    """Writes, seals, reads and checks the audit record in Redis. All operations raise StoreUnavailable without Redis."""
+    """Writes entries and seals (digests of entries, with authentication codes) to the audit record in Redis, reads and
+    checks them. All operations raise StoreUnavailable without Redis.
+    """
 
     def __init__(self, client: Client, records: Records) -> None:
         self._client = client
@@ -145,18 +147,21 @@ class Audit:
 
     @property
     def unsealed(self) -> bool:
-        """Return whether this process wrote entries since its last seal."""
+        """Return whether this process wrote entries since it last appended a seal (digest with an authentication code)
+        over the entries.
+        """
         me = self._me
         return me.sure > me.sealed and me.pid == os.getpid()
 
     # --- seals
 
     def seal(self, now_ms: int, *, kept: int, most_bytes: int = 0) -> int:
-        """Seal the entries that are not sealed yet, and remove the oldest; return the number of sealed entries.
+        """Append a seal (digest with an authentication code) over the entries that no seal covers yet, and remove the
+        oldest; return the number of entries that it covers.
 
-        Nothing is written if there is nothing to seal. ``kept``: number of the newest entries that stay. ``most_bytes``:
-        bytes of entries that stay at most; 0: unlimited. Raises StoreCorrupt, after the entries were sealed, if the chain
-        became shorter than this process saw it, or if the recorded end was changed.
+        Nothing is written if there is nothing to seal. ``kept``: number of the newest entries that stay.
+        ``most_bytes``: bytes of entries that stay at most; 0: unlimited. Raises StoreCorrupt, after the entries were
+        sealed, if the chain became shorter than this process saw it, or if the recorded end was changed.
         """
         sealed, wrong = 0, None
         for _ in range(_ATTEMPTS):
@@ -196,7 +201,8 @@ class Audit:
         return None
 
     def _write(self, lines: bytes, last: str, count: int, size: int, now_ms: int, kept: int, most_bytes: int) -> bool:
-        """Append a seal over ``count`` entries to the chain. Return False if another process sealed at the same time.
+        """Append a seal (digest with an authentication code) over ``count`` entries to the chain of seals. Return
+        False if another process sealed at the same time.
 
         ``lines``: a line with stream id and authentication code for each entry; ``last``: stream id of the last entry;
         ``size``: bytes of the entries.
@@ -234,7 +240,9 @@ class Audit:
         return bool(written)
 
     def _dropped(self, total: int, size: int, kept: int, most_bytes: int) -> tuple[str, Seal] | None:
-        """Return (stream id, seal) of the newest seal that is removed now together with its entries; None if nothing is removed."""
+        """Return (stream id, seal) of the newest seal of the audit record that is removed now together with the
+        entries that it covers; None if nothing is removed.
+        """
         if total <= kept and (not most_bytes or size <= most_bytes):
             return None
         oldest: list[tuple[str, Seal]] = []
@@ -250,7 +258,9 @@ class Audit:
     # --- reading
 
     def end(self) -> tuple[bytes, bytes]:
-        """Return (JSON text, authentication code) of the recorded end, which is the last seal; empty bytes if there is none."""
+        """Return (JSON text, authentication code) of the recorded end of the audit record, which is a copy of the last
+        seal; empty bytes if there is none.
+        """
         seal, mac = self._client.call("hmget", keys.AUDIT_END, "seal", "mac")
         return _bytes(seal), _bytes(mac)
 

@@ -51,8 +51,8 @@ class SealName(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Seal:
-    """The content of a seal: it covers the entries of the audit record since the previous seal. A Seal with the
-    default values stands for "no seal yet".
+    """The content of one seal, a digest with an authentication code over the entries of the audit record since the
+    previous seal. A Seal with the default values stands for "no seal yet".
     """
 
     number: int = 0
@@ -156,10 +156,11 @@ def read_place(text: bytes) -> tuple[str, int, int]:
 
 
 def first_kept(oldest: Sequence[Seal], total: int, size: int, *, kept: int, most_bytes: int) -> Seal | None:
-    """Return the newest of the ``oldest`` seals that may be removed with its entries; None if none may.
+    """Return the newest of the ``oldest`` seals of the audit record that may be removed with the entries that it
+    covers; None if none may.
 
-    ``total`` and ``size``: number and bytes of all entries that were ever sealed. ``kept``: number of entries that stay
-    at least. ``most_bytes``: bytes of entries that stay at most; 0: unlimited.
+    ``total`` and ``size``: number and bytes of all entries that were ever sealed. ``kept``: number of entries that
+    stay at least. ``most_bytes``: bytes of entries that stay at most; 0: unlimited.
     """
     dropped = None
     for seal in oldest:

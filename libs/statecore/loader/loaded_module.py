@@ -23,7 +23,7 @@ class Unusable(StatecoreError):
 
 
 class Binder(Protocol):
-    """Protocol of a function that binds a module's function to one Context."""
+    """Interface of a function that binds a module's function to one Context."""
 
     def __call__(self, function: Function, ctx: Context, /) -> Function:
         """Return the function bound to the Context: callers of the result pass only the function's own arguments."""

@@ -1,4 +1,4 @@
-"""Renders the content of managed files and other texts with template engines. Implements the protocol
+"""Renders the content of managed files and other texts with template engines. Implements the interface
 ``ports.Templates``.
 """
 

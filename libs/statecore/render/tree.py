@@ -222,7 +222,7 @@ class SlsTree:
         return source
 
     def _read(self, sls: str, saltenv: str, path: str, found: Path) -> SlsSource:
-        """Return the content of a fetched SLS file.
+        """Read a fetched SLS file and return its SlsSource: its paths and its text.
 
         Raise SlsError if it cannot be read, or is not UTF-8 although its renderer needs text.
         """

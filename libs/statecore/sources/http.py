@@ -1,4 +1,4 @@
-"""One HTTP request and its response: redirects, proxies, cookies, deadlines. The execution module ``http`` uses it.
+"""One HTTP request and its response: redirects, proxies, cookies, time limits. The execution module ``http`` uses it.
 
 The HTTP libraries are imported at the first request.
 """

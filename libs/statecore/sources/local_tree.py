@@ -73,8 +73,9 @@ class LocalFiles:
         ignore_links: bool = False,
         list_seconds: float = 0,
     ) -> None:
-        """``roots`` maps each saltenv to its root directories. ``ignore_*``: patterns of relative or absolute paths
-        that are not served. ``list_seconds``: seconds for which a cached list is used without a check.
+        """Serve the root directories that ``roots`` maps to each saltenv. ``ignore_*``: patterns of relative or
+        absolute paths that are not served. ``list_seconds``: seconds for which a cached list of files is used without
+        a check.
         """
         self._roots = {saltenv: [Path(root) for root in paths] for saltenv, paths in roots.items()}
         self._hash_type = hash_type

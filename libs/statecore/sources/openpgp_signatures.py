@@ -127,8 +127,8 @@ def parse_status(status: str) -> list[Signature]:
 def verdict_of(
     signatures: Sequence[Signature], any_of: Sequence[str] = (), all_of: Sequence[str] = ()
 ) -> SignatureVerdict:
-    """Return whether the signatures of a file are sufficient: one key of ``any_of`` and every key of ``all_of``
-    (fingerprints) must have signed; without names, any known key.
+    """Return the SignatureVerdict that says if the signatures of a file are sufficient: one key of ``any_of`` and
+    every key of ``all_of`` (fingerprints) must have signed; without names, any known key.
     """
     good = {each.fingerprint for each in signatures if each.good}
     if not (any_of or all_of):

@@ -14,7 +14,7 @@ _TIMEOUT = 30.0
 
 @dataclass(frozen=True)
 class Server:
-    """A mail server and the login there."""
+    """Address of a mail server, the user and password for it, and whether the connection is encrypted by STARTTLS."""
 
     host: str
     port: int

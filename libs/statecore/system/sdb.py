@@ -32,7 +32,7 @@ def is_uri(value: object) -> bool:
 
 
 def entry_of(ctx: Context, uri: object) -> Entry | str:
-    """Return the Entry (profile and key) that a URI names; if it names none, Salt's error message as text."""
+    """Return the Entry (profile and key) that an ``sdb://`` URI names; if it names none, Salt's error message as text."""
     if not isinstance(uri, str) or not uri.startswith(PREFIX):
         return 'SDB uri must start with "sdb://"'
     name, _, key = uri.removeprefix(PREFIX).partition("/")
@@ -45,7 +45,8 @@ def entry_of(ctx: Context, uri: object) -> Entry | str:
 
 
 def get(ctx: Context, uri: object, strict: bool = False) -> object:
-    """Return the value at a URI; the URI itself if it names no profile. With ``strict``, raise InvocationError instead.
+    """Return the value at an ``sdb://`` URI; the URI itself if it names no profile. With ``strict``, raise
+    InvocationError instead.
 
     Raise CommandError if the profile's driver is unknown, or fails.
     """
@@ -58,7 +59,8 @@ def get(ctx: Context, uri: object, strict: bool = False) -> object:
 
 
 def set_value(ctx: Context, uri: object, value: object) -> object:
-    """Store a value at a URI. Return the result of the profile's driver; False if the URI names no profile.
+    """Store a value at an ``sdb://`` URI. Return the result of the profile's driver; False if the URI names no
+    profile.
 
     Raise CommandError if the driver fails, or cannot store values.
     """
@@ -67,7 +69,8 @@ def set_value(ctx: Context, uri: object, value: object) -> object:
 
 
 def delete(ctx: Context, uri: object) -> object:
-    """Delete the value at a URI. Return the result of the profile's driver; False if the URI names no profile.
+    """Delete the value at an ``sdb://`` URI. Return the result of the profile's driver; False if the URI names no
+    profile.
 
     Raise CommandError if the driver fails, or cannot delete values.
     """
@@ -76,10 +79,10 @@ def delete(ctx: Context, uri: object) -> object:
 
 
 def get_or_set_hash(ctx: Context, uri: object, length: int, chars: str) -> object:
-    """Return the value at a URI. If there is none, store a random text of ``length`` characters out of ``chars`` and
-    return it.
+    """Return the value at an ``sdb://`` URI. If there is none, store a random text of ``length`` characters out of
+    ``chars`` and return it.
 
-    Return False for a text that is not a URI.
+    Return False for a text that is not such a URI.
     """
     if not is_uri(uri):
         return False

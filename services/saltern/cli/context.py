@@ -35,7 +35,9 @@ _FORGIVEN = ("TargetError", "UnknownFunction")
 
 @dataclass(frozen=True)
 class CommandContext:
-    """The functions that connect an operator's command to its surroundings. The defaults connect to the configured master."""
+    """The functions by which an operator's command reaches its surroundings: configuration, master, event bus, clock,
+    environment variables. The defaults connect to the configured master; tests replace them.
+    """
 
     load: Callable[[str | None], ClientOptions] = load_client
     control: Callable[..., ControlClient] = connect_control

@@ -97,62 +97,66 @@ class Paths:
 
     @property
     def etc(self) -> Path:
-        """Configuration directory (``SALT_CONFIG_DIR``): master, minion, keys/."""
+        """Path of the lab's configuration directory (``SALT_CONFIG_DIR``), with the files of master and minion options
+        and the directory keys/.
+        """
         return self.root / "etc"
 
     @property
     def run(self) -> Path:
-        """Directory of the lab launcher's own files: its Unix socket, and the link to redis-server."""
+        """Path of the directory for the lab launcher's own files: its Unix socket, and the link to redis-server."""
         return self.root / "run"
 
     @property
     def log(self) -> Path:
-        """Directory of the log files of all programs and of the launcher."""
+        """Path of the directory with the log files of all programs of the lab and of its launcher."""
         return self.root / "log"
 
     @property
     def redis_data(self) -> Path:
-        """Directory of Redis' append-only file."""
+        """Path of the directory of the append-only file of the lab's Redis."""
         return self.root / "redis-data"
 
     @property
     def cache(self) -> Path:
-        """The master's cachedir: mirrors of Git repositories, and files pushed by minions."""
+        """Path of the ``cachedir`` of the lab's master: mirrors of Git repositories, and files pushed by minions."""
         return self.root / "cache"
 
     @property
     def redis_password(self) -> Path:
-        """File with Redis' password, which protects the port from other users of this machine."""
+        """Path of the file with the password of the lab's Redis, which protects its port from other users of this
+        machine.
+        """
         return self.etc / "redis.password"
 
     @property
     def settings(self) -> Path:
-        """File with the settings of the last ``up``."""
+        """Path of the JSON file with the settings of the last ``saltern lab up``."""
         return self.root / "lab.json"
 
     @property
     def env(self) -> Path:
-        """Shell file to be sourced, with PATH and SALT_CONFIG_DIR."""
+        """Path of the lab's shell file, to be sourced, which sets PATH and SALT_CONFIG_DIR."""
         return self.root / "env"
 
     def log_of(self, program: str) -> Path:
-        """Log file of a program."""
+        """Path of the log file of one of the lab's programs."""
         return self.log / f"{program}.log"
 
     def host_of(self, minion: str) -> Path:
-        """Root directory of the host that a minion manages."""
+        """Path of the root directory of the simulated host that one of the lab's minions manages."""
         return self.root / "hosts" / minion
 
     def etc_of(self, minion: str) -> Path:
-        """Configuration directory of a minion."""
+        """Path of the configuration directory of one of the lab's minions."""
         return self.root / "minions" / minion / "etc"
 
     def pki_of(self, minion: str) -> Path:
-        """Directory of a minion's keys."""
+        """Path of the directory with the keys of one of the lab's minions."""
         return self.root / "minions" / minion / "pki"
 
     def cache_of(self, minion: str) -> Path:
-        """cachedir of a minion."""
+        """Path of the ``cachedir`` of one of the lab's minions."""
         return self.root / "minions" / minion / "cache"
 
 

@@ -1,4 +1,6 @@
-"""A worker's entries in the audit record, and when it seals them. Source: docs/security.md#audit"""
+"""A worker's entries in the audit record, and the times at which it seals them by a digest with an authentication
+code. Source: docs/security.md#audit
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ _MOST_CLIENTS = 1000
 
 @dataclass
 class AuditLog:
-    """Writes a worker's entries to the audit record, and seals them (``masterstore.audit``). Does nothing if ``audit`` is off."""
+    """Writes a worker's entries to the audit record, and seals them: appends a digest with an authentication code
+    (``masterstore.audit``). Does nothing if ``audit`` is off.
+    """
 
     options: MasterOptions
     audit: Audit
@@ -71,7 +75,8 @@ class AuditLog:
             self.log.warning("a command was refused: %s", why, extra={"cmd": cmd, "client": client})
 
     def seal_when_due(self) -> None:
-        """Seal the unsealed entries of the audit record, once a second while this worker writes entries, else every ten seconds.
+        """Seal the new entries of the audit record by a digest with an authentication code: once a second while this
+        worker writes entries, else every ten seconds.
 
         Errors are logged; the next seal covers the same entries.
         """
@@ -83,7 +88,9 @@ class AuditLog:
             self.seal()
 
     def seal(self) -> None:
-        """Seal the entries of the audit record that no seal covers yet. Errors are logged, not raised."""
+        """Append a seal (digest with an authentication code) over those entries of the audit record that no seal
+        covers yet. Errors are logged, not raised.
+        """
         if not self.options.audit:
             return
         try:

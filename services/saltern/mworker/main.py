@@ -293,8 +293,8 @@ def _wait_for_store(role: Role, store: Store, link: zmq.Socket[bytes]) -> None:
 def _pulse(
     context: zmq.Context[zmq.Socket[bytes]], role: Role, keys: LinkKeys, name: bytes, watchdog: Watchdog
 ) -> Iterator[None]:
-    """Run the pulse thread: it reports each second that this worker lives, and ends the process when a request is over
-    its deadline.
+    """Run the pulse thread: it reports each second that this worker lives, and ends the process when a request takes
+    longer than its command may take.
     """
     ended = threading.Event()
     thread = threading.Thread(

@@ -1,8 +1,9 @@
-"""Watchdog of a worker: ends the process if a request is over its deadline, and restarts it if it has grown too large.
+"""Watchdog of a worker: ends the process if a request takes longer than its command may take (its deadline), and
+restarts it if it has grown too large.
 
 The pulse thread checks once a second. A request over its deadline cannot be stopped from outside, so the process ends:
-first the reqserver is told, and the stack of the main loop is logged. The orchestrator starts a new process. If the GIL
-is held, no Python thread runs; faulthandler's native watchdog thread then ends the process.
+first the reqserver is told, and the stack of the main loop is logged. The orchestrator starts a new process. If the
+GIL is held, no Python thread runs; faulthandler's native watchdog thread then ends the process.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ _PAGE = os.sysconf("SC_PAGESIZE")
 
 @dataclass
 class Watchdog:
-    """The request that a worker's main loop is handling, and its deadline. Written by the main thread, read by the
-    pulse thread. Times are monotonic seconds.
+    """The request that a worker's main loop is handling, and the time by which the worker must have answered it.
+    Written by the main thread, read by the pulse thread. Times are monotonic seconds.
     """
 
     deadlines: Mapping[str, int]
@@ -51,7 +52,7 @@ class Watchdog:
         self.since = None
 
     def overdue(self, now: float) -> str:
-        """Return in words which request of the worker is over its deadline; empty text if none is."""
+        """Return in words which request of the worker takes longer than its command may take; empty text if none does."""
         since, cmd = self.since, self.cmd
         if since is None or now - since <= self.deadlines.get(cmd, self.default):
             return ""
@@ -63,7 +64,7 @@ class Watchdog:
         return "".join(traceback.format_stack(frame)) if frame is not None else ""
 
     def longest(self) -> float:
-        """Return the longest deadline of all commands, in seconds."""
+        """Return the largest number of seconds that a worker may spend on a request, over all commands."""
         return max(self.default, *self.deadlines.values())
 
 

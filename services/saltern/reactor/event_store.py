@@ -26,7 +26,9 @@ class RefusedEvents:
         self._logged: dict[Fault, float] = {}
 
     def __call__(self, key: str, fault: Fault) -> None:
-        """Count and log that an event, or the state that reactors share, in the Redis key ``key`` was refused."""
+        """Count and log that an event, or the table of reactions that the reactors share, was refused; it is in the
+        Redis key ``key``.
+        """
         self._role.metrics.events_refused.labels(str(fault)).inc()
         now = self._clock()
         if now - self._logged.get(fault, -_LOG_EVERY) >= _LOG_EVERY:

@@ -83,7 +83,9 @@ class Inbox:
         table: ReactorTable,
         fire: Callable[[str, Mapping[str, object]], object],
     ) -> None:
-        """Join the reactors' group. ``fire`` sends the answers to orders that change the table of reactions."""
+        """Join the reactors' consumer group of events in Redis. ``fire`` sends the answers to orders that change the
+        table of reactions.
+        """
         self._role = role
         self._store = store
         self._table = table
@@ -128,7 +130,9 @@ class Inbox:
             time.sleep(_BLOCK / 1000)
 
     def close(self) -> None:
-        """Acknowledge finished events and leave the reactors' group; other reactors take over the remaining events."""
+        """Acknowledge finished events and leave the reactors' consumer group in Redis; other reactors take over the
+        remaining events.
+        """
         try:
             self._settle_finished()
             self._store.event_groups.leave(GROUP, self._name)

@@ -123,8 +123,8 @@ class JobCache:
         return not self._events
 
     def close(self) -> None:
-        """Stop reading events: leave the group of reactors, so that other reactors take over the events that this one
-        has not acknowledged. Raises StoreError.
+        """Stop reading events: leave the reactors' consumer group in Redis, so that other reactors take over the
+        events that this one has not acknowledged. Raises StoreError.
         """
         self._store.event_groups.leave(self._group, self._name)
 

@@ -19,13 +19,17 @@ _ENVIRONMENT = "base"
 
 
 def runtime_of(options: MasterOptions) -> Runtime:
-    """Return a state engine for reactor SLS: the master's options and state tree, without pillar."""
+    """Return a Runtime (modules, options, state tree) that renders reactor SLS files: the master's options and state
+    tree, without pillar.
+    """
     opts = as_opts(options, file_client="local")
     return Runtime(opts, files=file_server(options), pillar={})
 
 
 class ReactorSls:
-    """The state engine that renders reactor SLS in one reactor. Only one thread may use it."""
+    """Renders reactor SLS files and calls execution functions, with one Runtime for the whole reactor process. Only
+    one thread may use it.
+    """
 
     def __init__(self, options: MasterOptions) -> None:
         self._runtime = runtime_of(options)

@@ -116,7 +116,7 @@ Instruction: TypeAlias = Assign | Answer | GiveUp | Refuse
 
 @dataclass
 class Dispatcher:
-    """The waiting requests, the workers, and the decision which worker gets which request.
+    """The waiting requests of minions and operators, the workers, and the decision which worker gets which request.
 
     Times are seconds of one monotonic clock.
     """
@@ -290,7 +290,8 @@ class Dispatcher:
         return self._lose([name], now)
 
     def hung(self, name: bytes, now: float) -> list[Instruction]:
-        """Remove a worker that ends because its request is over its deadline; the request goes to another worker.
+        """Remove a worker that ends because its request took longer than its command may take
+        (``kit.links.deadlines``); the request goes to another worker.
 
         Return the instructions that follow (Assign, GiveUp).
         """

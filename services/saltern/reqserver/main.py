@@ -329,7 +329,9 @@ class Server:
 
 
 def _queue_limits(deadlines: Mapping[str, int], most: int) -> dict[str, float]:
-    """Return {command: seconds that its requests may wait}: the command's deadline, but at most ``most``."""
+    """Return {command: seconds that its requests may wait}: as long as a worker may spend on the command, but at most
+    ``most``.
+    """
     return {cmd: float(min(seconds, most)) for cmd, seconds in deadlines.items()}
 
 

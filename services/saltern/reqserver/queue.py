@@ -20,7 +20,7 @@ _CHECK_SECONDS = 0.2
 
 
 class Side(Enum):
-    """The port that a request came in on: 4506 (MINION) or 4507 (CONTROL)."""
+    """The TCP port that a request came in on: 4506 (MINION) or 4507 (CONTROL)."""
 
     MINION = b"minion"
     CONTROL = b"control"
@@ -56,7 +56,7 @@ class Request:
 
     @property
     def side_for_worker(self) -> bytes:
-        """The port of the request as the frame for the worker says it: MINION, CONTROL, or AGAIN for a minion's
+        """Bytes that tell the worker through which TCP port the request came: MINION, CONTROL, or AGAIN for a minion's
         request that another worker got before and did not finish.
         """
         # ``attempts`` counts the worker that gets the request now, too.
@@ -145,7 +145,9 @@ class WaitingRequests:
         return self._counts.get(pool, 0)
 
     def queue(self, pool: str | None, side: Side) -> FairQueue:
-        """Return the queue of requests for this worker pool and port."""
+        """Return the FairQueue of the requests for this worker pool that came through this TCP port; it is created at
+        the first call.
+        """
         queues = self._of_operators if side is Side.CONTROL else self._of_minions
         found = queues.get(pool)
         if found is None:

@@ -48,7 +48,9 @@ class TimeLimit(Exception):
 
 @dataclass(slots=True)
 class Rendering:
-    """One rendering of a Jinja template in progress: its variables, its deadline and the templates that it imported."""
+    """One rendering of a Jinja template in progress: its variables, its limit of CPU time (``deadline``) and the
+    templates that it imported.
+    """
 
     names: Mapping[str, object]
     #: Deadline in seconds of this thread's CPU time. Waiting for commands and requests does not count.
@@ -60,8 +62,8 @@ class Rendering:
 class _CountingCode(CodeGenerator):
     """Jinja's code generator, changed so that the compiled template counts each loop iteration.
 
-    The deadline of a rendering is checked after every 100 iterations and calls, so that an endless loop is
-    stopped.
+    After every 100 iterations and calls, the CPU time used so far is compared with the rendering's limit, so that an
+    endless loop is stopped.
     """
 
     def writeline(self, x: str, node: nodes.Node | None = None, extra: int = 0) -> None:
@@ -152,8 +154,8 @@ class TreeEnvironment(SandboxedEnvironment):
         return repeat(True, _ITERATIONS)
 
     def restart_counter(self) -> None:
-        """Start a new iterator that counts loop iterations and calls, and checks the rendering's deadline after
-        every 100 of them.
+        """Start a new iterator that counts loop iterations and calls, and compares the CPU time with the rendering's
+        limit after every 100 of them.
 
         It is needed after TimeLimit, because an iterator that raised an exception cannot be used again.
         """
@@ -163,7 +165,7 @@ class TreeEnvironment(SandboxedEnvironment):
         """Yield ``values`` unchanged and count each one, also those that the loop's ``if`` then filters out.
 
         After every 100 counted iterations and calls, the CPU time of the thread is compared with the rendering's
-        deadline. Raise TimeLimit if the deadline has passed; the rendering then ends.
+        limit. Raise TimeLimit if it is used up; the rendering then ends.
         """
         return compress(values, self.iterations)
 
@@ -220,8 +222,8 @@ class TreeEnvironment(SandboxedEnvironment):
     def is_safe_callable(self, obj: object) -> bool:
         """Return whether the sandbox allows a template to call the object.
 
-        Jinja asks this before each call, so each call is counted here. Raise TimeLimit if the rendering's
-        deadline has passed.
+        Jinja asks this before each call, so each call is counted here. Raise TimeLimit if the rendering has used up
+        its CPU time.
         """
         next(self.iterations)
         return not (getattr(obj, "unsafe_callable", False) or getattr(obj, "alters_data", False))

@@ -29,7 +29,7 @@ class UnknownBackend(StatecoreError):
 
 
 class Backend(Files, Protocol):
-    """Protocol of a fileserver backend (roots, gitfs, minionfs, or one written by a user): a source of files for
+    """Interface of a fileserver backend (roots, gitfs, minionfs, or one written by a user): it delivers files for
     ``salt://``.
     """
 

@@ -30,8 +30,10 @@ class MasterlessRepositories:
     """Fetches the Git repositories of a masterless minion, once in a process, and returns its fileserver."""
 
     def __init__(self, opts: Mapping[str, Any], load: BackendLoader) -> None:
-        """``opts``: minion options, of which cachedir, fileserver_backend, ext_pillar, gitfs_* and git_pillar_* are
-        read. ``load`` loads fileserver backends written by users.
+        """Prepare the Git repositories that the minion's options ``opts`` name; fetch nothing yet. ``load`` loads
+        fileserver backends written by users.
+
+        Options used: cachedir, fileserver_backend, ext_pillar, gitfs_* and git_pillar_*.
         """
         self._opts = opts
         self._load = load

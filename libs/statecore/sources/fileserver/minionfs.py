@@ -39,8 +39,9 @@ class MinionFiles:
         blacklist: Sequence[str] = (),
         tree: TreeOptions | None = None,
     ) -> None:
-        """``directory`` contains one directory for each minion. ``whitelist`` and ``blacklist`` are patterns of minion
-        ids. ``tree``: further arguments of ``LocalFiles``, such as ignored paths.
+        """Serve the files below ``directory``, which contains one directory for each minion. ``whitelist`` and
+        ``blacklist`` are patterns of the minion ids to serve. ``tree``: further arguments of ``LocalFiles``, such as
+        ignored paths.
         """
         self._directory = directory
         self._hash_type = hash_type

@@ -40,7 +40,7 @@ _NOTHING: Mapping[str, object] = {"path": "", "rel": ""}
 
 
 class LoadedBackend(Protocol):
-    """Protocol of a loaded fileserver backend that a user wrote: its Python file and its functions."""
+    """Interface of a loaded fileserver backend that a user wrote: its Python file and its functions."""
 
     @property
     def path(self) -> Path:

@@ -120,7 +120,7 @@ def same_key(one: PublicKey, other: PublicKey) -> bool:
 
 
 class Encodable(Protocol):
-    """Protocol of a public key of the library cryptography, of any algorithm."""
+    """Interface of a public key of the library cryptography, of any algorithm."""
 
     def public_bytes(self, encoding: serialization.Encoding, format: serialization.PublicFormat, /) -> bytes:
         """Return the public key as bytes in this encoding and format."""

@@ -53,7 +53,9 @@ class Connection(Protocol):
 
 @dataclass(frozen=True)
 class Dialect:
-    """What differs between the databases of the returners."""
+    """The differences between the SQL databases of the returners pgjsonb, postgres and mysql: quotation marks, parts
+    of statements, and the conversion of columns that hold JSON.
+    """
 
     #: Quotation mark of names of columns.
     quote: str
@@ -99,7 +101,9 @@ class JobTables:
                 self._insert(cursor, "salt_events", {**row, "master_id": master})
 
     def store_load(self, jid: str, load: Mapping[str, object]) -> None:
-        """Add the load of a job to ``jids``; the dialect says what happens to a JID that is there already."""
+        """Add the load of a job to the table ``jids``. If its JID is stored already, the database's Dialect
+        (``on_known``) decides if the load is replaced.
+        """
         with self._transaction() as cursor:
             self._insert(cursor, "jids", {"jid": jid, "load": self.dialect.to_column(load)}, self.dialect.on_known)
 

@@ -136,7 +136,8 @@ class JobWait:
         """Take ``found``, {minion id: return} from the job cache, and return the instructions (Show, FindJob,
         AskProbe, Silent, Finish).
 
-        After ``deadline`` the call also decides whether to ask the silent minions, to wait longer, or to finish.
+        After the time ``deadline``, until which it waits for returns, the call also decides whether to ask the silent
+        minions, to wait longer, or to finish.
         """
         if self._finished:
             return []
@@ -178,8 +179,8 @@ class JobWait:
         self._probe = jid or ""
 
     def tick(self, now: float) -> list[Instruction]:
-        """Return the instructions at the time ``now``: none before ``deadline``, then AskReturns, or Finish if all
-        minions have returned.
+        """Return the instructions at the time ``now``: none before the time ``deadline``, until which it waits for
+        returns; then AskReturns, or Finish if all minions have returned.
 
         Before Finish there is a Silent for each minion that did not return.
         """

@@ -133,7 +133,9 @@ class JobWatch:
         self._later.append((self._clock() + seconds, call))
 
     def run(self) -> None:
-        """Handle events and deadlines of the followed jobs; return when all have ended and no call of ``call_later`` is pending."""
+        """Handle the events and the ends of waiting times of the followed jobs; return when all jobs have ended and no
+        call of ``call_later`` is pending.
+        """
         while self._followed or self._later:
             self._turn()
 

@@ -5,14 +5,14 @@
                           DEFERRED   ticket             another process will answer the request; the worker is idle
                           WRONG_POOL ticket  pool       the request belongs to another pool; the worker did nothing for it
                           PULSE      worker             the named worker is busy and alive (from a socket of its own)
-                          HUNG       worker             the named worker is over its deadline and ends (from the same socket)
+                          HUNG       worker             the named worker's request takes too long, so it ends (from the same socket)
                           NOT_READY  why                the worker is not ready, with the reason (repeated)
                           BYE                           the worker ends
     reqserver -> worker   WORK       ticket  side  client  payload  [pool]
                           HUNG                          confirms a HUNG to its sender
 
-A WORK with a pool may belong to another pool: the worker of this pool checks before it works on the request. A worker's ZeroMQ
-routing id is its name. A process that answers later sends ANSWER from a connection of its own.
+A WORK with a pool may belong to another pool: the worker of this pool checks before it works on the request. A
+worker's ZeroMQ routing id is its name. A process that answers later sends ANSWER from a connection of its own.
 """
 
 from __future__ import annotations

@@ -48,10 +48,11 @@ def with_master(options: MinionOptions) -> MinionOptions:
 
 
 def runtime_of(options: MinionOptions, configured: MinionOptions, procs: ProcDirectory | None) -> Runtime:
-    """Return a runtime that takes files and pillar from the master.
+    """Return a Runtime (grains, pillar, modules and services of the minion) that takes files and pillar from the
+    master.
 
-    ``configured``: options that name all masters. ``procs``: register of running jobs on this host; None if this user cannot
-    use it.
+    ``configured``: options that name all masters. ``procs``: register of running jobs on this host; None if this user
+    cannot use it.
     """
     identity = Identity.load(options.id, Path(options.pki_dir), options.keysize)
     masters = Masters(str(options.master), at_once(configured))

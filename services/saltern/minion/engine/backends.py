@@ -44,8 +44,8 @@ class Backend(Protocol):
         ...
 
     def prepare_job(self, runtime: Runtime, load: Mapping[str, object]) -> None:
-        """Prepare ``runtime`` for the job ``load``, for example its pillar. Called in the jobber's process, before the
-        job runs.
+        """Prepare the Runtime ``runtime`` for the job ``load``, for example its pillar. Called in the jobber's
+        process, before the job runs.
         """
         ...
 
@@ -140,7 +140,9 @@ class LocalBackend:
         grains: Callable[[], Mapping[str, object]],
         known: Mapping[str, object] | None = None,
     ) -> Runtime:
-        """Return a runtime (state engine) whose pillar is compiled from local files at its first use."""
+        """Return a Runtime (grains, pillar, modules and services of the minion) whose pillar is compiled from local
+        files at its first use.
+        """
         options, cachedir = self._options, Path(self._options.cachedir)
         return local_runtime(
             as_opts(options, file_client="local", extension_modules=str(extension_directory(options))),

@@ -343,7 +343,8 @@ class Zygote:
         return message == b"" or bool(self._ending)
 
     def _renew_runtime(self, grains: Mapping[str, object] | None) -> None:
-        """Replace the runtime of later jobs after credentials, grains, pillar or modules changed.
+        """Replace the Runtime (grains, pillar, modules) of later jobs after credentials, grains, pillar or modules
+        changed.
 
         ``grains`` None: they are gathered when they are first needed.
         """

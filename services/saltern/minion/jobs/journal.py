@@ -98,7 +98,7 @@ class Journal:
     """The journal of the minion's jobs in a state directory, as the main process uses it."""
 
     def __init__(self, state: Path, remembered: int) -> None:
-        """Open the journal below ``state``.
+        """Open the journal in the directory ``state``.
 
         ``remembered``: number of JIDs to remember (option minion_jid_queue_hwm), at least 1000.
         """

@@ -22,8 +22,8 @@ class AwayFlag:
     """Sets and removes the flag file ``master-away``; the main process owns it. Times are monotonic seconds."""
 
     def __init__(self, state: Path, *, shared: bool) -> None:
-        """Remove a flag file that an earlier process left. ``state``: directory of this master's files. ``shared``:
-        whether other main processes of the minion have other masters.
+        """Remove a flag file that an earlier process left. ``state``: directory of the minion's files about this
+        master. ``shared``: whether other main processes of the minion have other masters.
         """
         self._file = state / _NAME
         self._shared = shared

@@ -89,7 +89,9 @@ _FETCH_TRIES = 3
 
 
 class RemoteFiles(_Master):
-    """The port ``Files`` for a minion with a master. A file is downloaded if its digest differs from the cached file's."""
+    """Implements the interface ``Files`` of ``statecore.model.ports`` for a minion with a master. A file is downloaded
+    if its digest differs from the cached file's.
+    """
 
     def __init__(
         self,

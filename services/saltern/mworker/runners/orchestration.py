@@ -1,5 +1,5 @@
-"""The connection of an orchestration to its master: implements the port ``statecore.model.ports.Master``, by which
-``salt.*`` states start jobs, runners and wheel functions, and read events.
+"""The connection of an orchestration to its master: implements the interface ``statecore.model.ports.Master``, by
+which ``salt.*`` states start jobs, runners and wheel functions, and read events.
 """
 
 from __future__ import annotations

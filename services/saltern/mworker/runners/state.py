@@ -216,7 +216,9 @@ def _code(returned: Returned) -> int:
 
 
 def runtime_of(tools: RunnerTools, jid: str | None = None) -> Runtime:
-    """Return the state engine in which orchestrations run: the master's files, and the pillar of ``<master id>_master``."""
+    """Return the Runtime (modules, grains, pillar) in which orchestrations run: with the master's files, and the
+    pillar of ``<master id>_master``.
+    """
     options = tools.options
     master = OrchestrationMaster(tools, jid or tools.jid)
     own = {"cachedir": "", "mirrors_dir": options.cachedir, "__role": "master"}

@@ -1,5 +1,5 @@
-"""``salt.utils.jinja`` for users' modules: the loader of templates in the state tree, the extension with ``load_yaml`` and
-its kin, and filters as functions.
+"""``salt.utils.jinja`` for users' modules: the loader of templates in the state tree, the Jinja extension with
+``load_yaml`` and similar statements, and filters as functions.
 """
 
 from __future__ import annotations
@@ -54,7 +54,9 @@ class SaltCacheLoader(BaseLoader):
         pillar_rend: bool = False,
         _file_client: object = None,
     ) -> None:
-        """``saltenv``: environment of the state tree; ``encoding``: of its files. The other arguments are ignored."""
+        """Load templates from the saltenv ``saltenv``; ``encoding`` is the encoding of the files. The other arguments
+        are ignored.
+        """
         self.opts = opts
         self.saltenv = saltenv
         self.encoding = encoding
