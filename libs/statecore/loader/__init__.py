@@ -118,8 +118,8 @@ class Loader:
                     _import_native(source)
 
     def index(self, kinds: Iterable[str]) -> None:
-        """List the built-in module files of these kinds and the installed extensions, so that processes forked later
-        need not.
+        """List the built-in module files of these kinds ("modules", "states" ...) and the installed extensions, so
+        that processes forked later need not list them.
 
         Directories of users' modules are still listed by each process, because their files change.
         """

@@ -176,7 +176,8 @@ def scan(kind: str, extension_dir: Path | None, more: Sequence[Path] = (), exten
 
 @cache
 def built_in(kind: str) -> Mapping[str, ModuleFile]:
-    """Map of file name to built-in module file of one kind; {} if the kind has none. Do not change the map.
+    """Map of file name (without suffix) to the built-in ModuleFile of this name, for one kind of modules ("modules",
+    "states" ...); {} if the kind has none. Do not change the map.
 
     The package of a running program does not change, so it is listed once a process.
     """
@@ -185,7 +186,7 @@ def built_in(kind: str) -> Mapping[str, ModuleFile]:
 
 @cache
 def virtual_names(path: Path) -> frozenset[str]:
-    """Return the virtual names that the text of a built-in module file declares."""
+    """Return the virtual names (module names other than the file's) that the text of a built-in module file declares."""
     return frozenset(_VIRTUAL.findall(_text(path)))
 
 

@@ -1,7 +1,7 @@
-"""Aggregation: maps and lists that are marked so that a later value of their key is joined to them.
+"""Aggregation: marks maps and lists, so that two marked values of the same key are joined when maps are merged.
 
-The renderer ``yamlex`` marks the values that its tag ``!aggregate`` names; the merge strategy ``aggregate`` joins them. A
-value that is not marked is replaced by a later one.
+The renderer ``yamlex`` marks the values that its tag ``!aggregate`` names; the merge strategy ``aggregate`` joins
+them. A value that is not marked is replaced by a later one.
 
 Salt: salt/utils/aggregation.py.
 """
@@ -14,15 +14,17 @@ from typing import Any, TypeAlias
 
 
 class Aggregate:
-    """Base class of marked values."""
+    """Base class of the maps and lists that are marked to be joined when they are merged."""
 
 
 class Map(dict[Any, Any], Aggregate):
-    """A marked map: keys of a later marked map are added to it."""
+    """A map that is marked to be joined: when a later marked map is merged over it, the keys of both stay."""
 
 
 class Sequence(list[Any], Aggregate):
-    """A marked list: items of a later marked list are added to it, each once."""
+    """A list that is marked to be joined: when a later marked list is merged over it, the later items are added, each
+    once.
+    """
 
 
 #: How many levels of two values are joined even if they are not marked: a number, True for all, or one flag for each level.
@@ -30,13 +32,13 @@ Level: TypeAlias = "bool | int | str | AnySequence[object]"
 
 
 def scalar(value: object) -> Sequence:
-    """Return a marked list with one item."""
+    """Return a list with the value as its only item, marked to be joined when it is merged."""
     return Sequence([value])
 
 
 def mark(value: object, map_class: type[dict[Any, Any]] = Map, sequence_class: type[list[Any]] = Sequence) -> object:
-    """Return a value as a marked one: a map, a list (also of a tuple or set), or a list with the value as its only
-    item.
+    """Return a value marked to be joined when it is merged: a map as a Map; a list, tuple or set as a Sequence; any
+    other value as a Sequence with one item. A marked value is returned unchanged.
     """
     if isinstance(value, Aggregate):
         return value
@@ -46,7 +48,9 @@ def mark(value: object, map_class: type[dict[Any, Any]] = Map, sequence_class: t
 
 
 def levelise(level: Level) -> tuple[bool, Level]:
-    """Return (whether this level is joined although its values are not marked, the Level of the level below)."""
+    """Return (True if the values of this level are joined although they are not marked, the Level for the next inner
+    level).
+    """
     if not level:
         return False, False
     if level is True:
@@ -65,8 +69,8 @@ def aggregate(
 ) -> Any:
     """Return ``over`` merged over ``under``; neither is changed.
 
-    Marked values of the same type are joined, others replaced. Of two maps that are not both marked, only the keys of
-    ``over`` stay. ``level`` says how many levels are treated as marked.
+    Two marked maps, or two marked lists, are joined; other values are replaced. Of two maps that are not both marked,
+    only the keys of ``over`` stay. ``level`` says for how many levels values are treated as marked.
     """
     deep, below = levelise(level)
     if deep:

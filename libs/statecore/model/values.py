@@ -140,7 +140,9 @@ STRATEGIES: Mapping[str, _Merge] = {
 
 
 def is_yamlex(pipe: str) -> bool:
-    """Return whether a render pipe ends with the renderer ``yamlex``, whose data the strategy "smart" aggregates."""
+    """Return whether a render pipe such as ``jinja|yamlex`` ends with the renderer ``yamlex``. The merge strategy
+    "smart" then aggregates the data.
+    """
     return pipe.split("|")[-1].strip() == "yamlex" or pipe.startswith("yamlex_")
 
 

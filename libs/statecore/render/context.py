@@ -27,14 +27,14 @@ class SlsSource(NamedTuple):
 
 
 class StateNames(Protocol):
-    """Interface to the names of the state modules that a minion has."""
+    """Interface of an object that lists the state modules of a minion and their functions, for SLS files in Python."""
 
     def files(self) -> Collection[str]:
-        """Return the names of the files of state modules, built-in and users'. None is loaded."""
+        """Return the file names (without suffix) of all state modules, built-in and users'. No module is loaded."""
         ...
 
     def functions(self, module: str) -> Collection[str]:
-        """Return the names of the functions of a state module; none if this minion cannot use the module."""
+        """Return the names of the functions of a state module; an empty list if this minion cannot use the module."""
         ...
 
 

@@ -280,12 +280,16 @@ class Pipes:
         return positions
 
     def _inner_pipe(self, source: SlsSource) -> list[str]:
-        """Return the names of the renderers of an SLS; those that ``stateconf`` runs stand in its place."""
+        """Return the names of the renderers that an SLS runs through, with those that ``stateconf`` runs in place of
+        ``stateconf``.
+        """
         found = steps(source.text, self._default)
         return [name for step in found for name in inner_pipe(step.name, step.arguments)] or [found[-1].name]
 
     def _with_kept(self, source: SlsSource, names: Mapping[str, object]) -> Mapping[str, object]:
-        """Return the template variables of an SLS, with those that the renderer stateconf adds."""
+        """Return the template variables ``names`` of an SLS, with the variables that the renderer ``stateconf`` adds
+        if the SLS uses it.
+        """
         if all(step.name != "stateconf" for step in steps(source.text, self._default)):
             return names
         return {**names, **stateconf.variables(source.sls, self._kept)}

@@ -1,7 +1,8 @@
-"""The objects of the renderer ``pyobjects``: state functions as Python calls, whose states become high data.
+"""The Python objects that an SLS of the renderer ``pyobjects`` uses: a call of a state function declares a state, and
+all declared states become high data.
 
-An SLS calls ``File.managed("/etc/motd", mode="0644")``; the call adds a state to the Registry of the running rendering.
-``salt.utils.pyobjects`` gives the same objects to users' code, which therefore must find that Registry without an
+An SLS calls ``File.managed("/etc/motd", mode="0644")``; the call adds a state to the Registry of the current
+rendering. ``salt.utils.pyobjects`` gives the same objects to users' code, which must find that Registry without an
 argument: ``RENDERING`` holds it for the thread that renders.
 
 Salt: salt/utils/pyobjects.py.
@@ -24,7 +25,7 @@ REQUISITES = tuple(
 
 
 class StateException(Exception):
-    """Base class of the errors of pyobjects."""
+    """Base class of the errors that the calls of an SLS of the renderer ``pyobjects`` raise."""
 
 
 class DuplicateState(StateException):
@@ -32,11 +33,11 @@ class DuplicateState(StateException):
 
 
 class InvalidFunction(StateException):
-    """Error: the state module does not have the function."""
+    """Error: an SLS of the renderer ``pyobjects`` calls a function that its state module does not have."""
 
 
 class Registry:
-    """The states, includes and extends that one SLS has declared so far."""
+    """The states, includes and extends that one SLS of the renderer ``pyobjects`` has declared so far."""
 
     def __init__(self) -> None:
         #: ID -> "module.function" -> argument list.
@@ -49,16 +50,16 @@ class Registry:
         self.enabled = True
 
     def empty(self) -> None:
-        """Forget all states, includes, extends and requisites."""
+        """Forget all states, includes, extends and requisites that the SLS has declared."""
         self.states, self.extends, self.includes, self.requisites = {}, {}, [], []
 
     def include(self, *slses: object) -> None:
-        """Declare includes of the SLS."""
+        """Add SLS references to the includes of the SLS that is rendered."""
         if self.enabled:
             self.includes += slses
 
     def salt_data(self) -> dict[str, Any]:
-        """Return the declared high data and forget it."""
+        """Return the states, includes and extends that the SLS has declared as high data, and forget them."""
         data: dict[str, Any] = dict(self.states)
         if self.includes:
             data["include"] = self.includes
@@ -68,9 +69,10 @@ class Registry:
         return data
 
     def add(self, id_: str, state: State, extend: bool = False) -> None:
-        """Declare a state, with the requisites of the open ``with`` blocks. Raise DuplicateState.
+        """Add the state ``state`` with the ID ``id_`` to the declared states, with the requisites of the open ``with``
+        blocks. Raise DuplicateState if this ID has the same state function already.
 
-        ``extend`` declares an extend of the state of another SLS.
+        ``extend``: the state belongs to another SLS, and is added to the extends.
         """
         if not self.enabled:
             return
@@ -83,26 +85,32 @@ class Registry:
         declared.update(state())
 
     def extend(self, id_: str, state: State) -> None:
-        """Declare an extend of the state of another SLS. Raise DuplicateState."""
+        """Add arguments for the state ``id_`` of another SLS to the declared extends. Raise DuplicateState if this ID
+        has an extend of the same state function already.
+        """
         self.add(id_, state, extend=True)
 
     def make_extend(self, name: str) -> StateExtend:
-        """Return the ID that marks a state as an extend: ``Service.running(extend("apache"))``."""
+        """Return ``name`` as a StateExtend. A state that is declared with it as its ID extends that state of another
+        SLS: ``Service.running(extend("apache"))``.
+        """
         return StateExtend(name)
 
     def push_requisite(self, requisite: StateRequisite) -> None:
-        """Begin a ``with`` block: states declared from now on get the requisite."""
+        """Begin a ``with`` block of an SLS: each state that is declared from now on gets this requisite."""
         if self.enabled:
             self.requisites.append(requisite)
 
     def pop_requisite(self) -> None:
-        """End the innermost ``with`` block."""
+        """End the innermost ``with`` block of an SLS: states that are declared from now on do not get its requisite."""
         if self.enabled:
             del self.requisites[-1]
 
 
 class Rendering(NamedTuple):
-    """The rendering that pyobjects belong to: its Registry, and the execution functions for ``Map``."""
+    """The data of one rendering of an SLS by ``pyobjects``: the Registry of its declared states, and the execution
+    functions that ``Map`` calls.
+    """
 
     registry: Registry
     functions: Mapping[str, Callable[..., Any]]
@@ -113,7 +121,9 @@ RENDERING: ContextVar[Rendering | None] = ContextVar("statecore.render.pyobjects
 
 
 def rendering() -> Rendering:
-    """Return the rendering that runs in this thread; outside of one, a new Rendering that stays for the thread."""
+    """Return the Rendering of the SLS that this thread renders with ``pyobjects``; if it renders none, a new
+    Rendering, which later calls in the thread return too.
+    """
     found = RENDERING.get()
     if found is None:
         found = Rendering(Registry(), {})
@@ -122,14 +132,16 @@ def rendering() -> Rendering:
 
 
 class StateExtend:
-    """The ID of a state that an SLS extends."""
+    """The ID of a state of another SLS, which an SLS of the renderer ``pyobjects`` extends."""
 
     def __init__(self, name: str) -> None:
         self.name = name
 
 
 class StateRequisite:
-    """A requisite on one state, such as ``File("/etc/motd")``. Used in ``with``, states of the block get it."""
+    """A requisite on one state, such as ``File("/etc/motd")``, in an SLS of the renderer ``pyobjects``. In ``with
+    File("/etc/motd"):`` all states of the block get the requisite.
+    """
 
     def __init__(self, requisite: str, module: str, id_: str) -> None:
         self.requisite = requisite
@@ -148,9 +160,10 @@ class StateRequisite:
 
 
 class StateFactory:
-    """One state module as an object: ``StateFactory("file").managed("/etc/motd")`` declares a state.
+    """A state module as an object in an SLS of the renderer ``pyobjects``:
+    ``StateFactory("file").managed("/etc/motd")`` declares a state.
 
-    Called itself, it returns a StateRequisite.
+    A call of the object itself, ``StateFactory("file")("/etc/motd")``, returns a StateRequisite.
     """
 
     def __init__(self, module: str, valid_funcs: Collection[str] | None = None) -> None:
@@ -171,7 +184,9 @@ class StateFactory:
 
 
 class State:
-    """One declared state: its ID, its function and its arguments. Used in ``with``, states of the block require it."""
+    """One state that an SLS of the renderer ``pyobjects`` declares: its ID, its function and its arguments. In ``with
+    STATE:`` all states of the block require it.
+    """
 
     def __init__(self, id_: str | StateExtend, module: str, func: str, **kwargs: Any) -> None:
         self.module = module
@@ -184,7 +199,7 @@ class State:
 
     @property
     def attrs(self) -> list[dict[str, Any]]:
-        """The argument list of high data, sorted by argument."""
+        """The state's arguments as high data has them: a list of maps with one argument each, sorted by argument."""
         return [{name: self._written(name)} for name in sorted(self.kwargs)]
 
     def _written(self, name: str) -> object:
@@ -195,7 +210,7 @@ class State:
 
     @property
     def full_func(self) -> str:
-        """The state function, such as ``file.managed``."""
+        """Name of the state function with its module, such as ``file.managed``."""
         return f"{self.module}.{self.func}"
 
     def __str__(self) -> str:
@@ -213,14 +228,14 @@ class State:
 
 
 def _listed(value: object) -> list[object]:
-    """Return the value of a requisite argument as a list; one text or map is one reference."""
+    """Return the value of a requisite argument (``require`` ...) as a list. A text or a map becomes the only item."""
     if isinstance(value, str | Mapping) or not isinstance(value, Iterable):
         return [value]
     return list(value)
 
 
 class SaltObject:
-    """Execution functions as attributes: ``SaltObject(__salt__).cmd.run("id")``."""
+    """Gives an SLS of the renderer ``pyobjects`` the execution functions as attributes: ``salt.cmd.run("id")``."""
 
     def __init__(self, salt: Mapping[str, Callable[..., Any]]) -> None:
         self._salt = salt
@@ -230,7 +245,7 @@ class SaltObject:
 
 
 class _SaltModule:
-    """The functions of one execution module as attributes."""
+    """Gives an SLS the functions of one execution module as attributes: ``salt.cmd`` has ``run``."""
 
     def __init__(self, salt: Mapping[str, Callable[..., Any]], module: str) -> None:
         self._salt = salt
@@ -244,7 +259,9 @@ class _SaltModule:
 
 
 class _Choice(NamedTuple):
-    """One inner class of a Map: the grain that it looks at, the value that must match, and its attributes."""
+    """One inner class of a ``Map`` class: the name of a grain, the value that the grain must have, and the attributes
+    for this case.
+    """
 
     grain: str
     match: object
@@ -252,7 +269,9 @@ class _Choice(NamedTuple):
 
 
 class MapMeta(type):
-    """Metaclass of ``Map``: sets the attributes that the minion's grains and pillar choose, when a class is defined."""
+    """Metaclass of ``Map``: when a subclass is defined, copies the attributes of those inner classes whose grain has
+    the required value, and then the pillar's values, into the subclass.
+    """
 
     def __init__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any], **kwargs: Any) -> None:
         super().__init__(name, bases, body, **kwargs)
@@ -280,7 +299,9 @@ def _choice(name: str, inner: type) -> _Choice:
 
 
 def _by_priority(choices: list[_Choice], priority: object) -> list[_Choice]:
-    """Return the choices in the order of their grains in ``priority``; those of other grains follow as declared."""
+    """Return the inner classes of a ``Map`` (choices) in the order of their grains in ``priority``; classes for other
+    grains follow in the order of the file.
+    """
     if not isinstance(priority, Iterable):
         log.error("pyobjects: priority must be a tuple or a list of grains, not %r", priority)
         return choices
@@ -293,8 +314,10 @@ def _no_salt(*args: object, **kwargs: object) -> NoReturn:
 
 
 class Map(metaclass=MapMeta):
-    """Base class of data by grains: the attributes of the inner classes whose grain matches become its own.
+    """Base class for data that depends on grains, in an SLS of the renderer ``pyobjects``. A subclass gets the
+    attributes of its inner classes whose grain has the required value.
 
-    An inner class names the value of the grain ``os_family``, or of the grain ``__grain__``; ``__match__`` replaces its
-    name. ``priority`` orders the grains, later over earlier. ``merge`` is the path of pillar that goes over all.
+    An inner class is for the grain ``os_family``, or for the grain in its ``__grain__``. The required value is the
+    class's name, or ``__match__``. ``priority`` lists grains: the attributes for a later grain replace those for an
+    earlier one. ``merge`` is a path in pillar whose values replace all others.
     """

@@ -22,7 +22,7 @@ __all__ = ["YamlFault", "key_lines", "key_positions", "load"]
 def load(text: str, make: Callable[[str], object] = build) -> object:
     """Return the data of a YAML text. Raise YamlFault with the line if it is not valid YAML.
 
-    ``make`` makes the data of the text; it may raise errors of PyYAML.
+    ``make`` is the function that parses the text; it may raise errors of PyYAML.
     """
     guard(text)
     try:

@@ -1,7 +1,7 @@
 """YAML with aggregation, the language of the renderer ``yamlex``: a key may occur several times in one map.
 
-``!aggregate`` marks a value, so that values of the same key are joined. ``!reset`` before a key forgets its earlier
-values. Without a tag, the last value of a key is used.
+``!aggregate`` marks a value, so that it is joined with the other marked values of the same key. ``!reset`` before a
+key forgets the key's earlier values. Without a tag, the last value of a key is used.
 
 Salt: salt/serializers/yamlex.py.
 """
@@ -37,7 +37,9 @@ class YamlexLoader(BASE):
     aggregated_sequence: type[list[Any]] = Sequence
 
     def map_of(self, node: Node) -> dict[Any, Any]:
-        """Return the map of a YAML node. Values of a repeated key are merged. Raise ConstructorError."""
+        """Return the map that a YAML node describes. The values of a repeated key are merged. Raise ConstructorError
+        if the node is no map, or a key is not hashable.
+        """
         if not isinstance(node, MappingNode):
             text = f"expected a mapping node, but found {type(node).__name__}"
             raise ConstructorError(None, None, text, node.start_mark)
@@ -59,20 +61,22 @@ class YamlexLoader(BASE):
         return made
 
     def merged(self, under: object, over: object) -> object:
-        """Return a key's later value merged over its earlier value."""
+        """Return the value of a repeated key: its later value merged over its earlier value. Marked maps and lists are
+        joined.
+        """
         return aggregate(under, over, False, self.aggregated_map, self.aggregated_sequence)
 
     def text_of(self, node: ScalarNode) -> str:
-        """Return the text of a YAML node."""
+        """Return the text of a scalar YAML node, as an object of ``text_class``."""
         return self.text_class(self.construct_scalar(node))
 
     def int_of(self, node: ScalarNode) -> int:
-        """Return the integer of a YAML node. Digits with a leading zero are decimal, as in Salt."""
+        """Return the integer of a scalar YAML node. Digits with a leading zero are decimal, as in Salt."""
         text = str(node.value).replace("_", "")
         return int(text, 10) if text.isdecimal() else BASE.construct_yaml_int(self, node)
 
     def aggregated(self, node: Node) -> object:
-        """Return the marked value of a node with the tag ``!aggregate``: a map, else a list."""
+        """Return the value of a YAML node with the tag ``!aggregate`` as a marked map, else as a marked list."""
         value = self.reset(node)
         if value is None:
             return self.aggregated_sequence()
@@ -81,7 +85,7 @@ class YamlexLoader(BASE):
         return self.aggregated_sequence(value if isinstance(node, SequenceNode) else [value])
 
     def reset(self, node: Node) -> Any:
-        """Return the value of a node as if it had no tag."""
+        """Return the value that a YAML node would have without its tag (``!reset`` or ``!aggregate``)."""
         plain = copy.copy(node)
         plain.tag = self._own_tag(node)
         return self.construct_object(plain, deep=True)
@@ -101,5 +105,7 @@ YamlexLoader.add_constructor(f"{_TAG}int", YamlexLoader.int_of)
 
 
 def load(text: str) -> object:
-    """Return the data of a YAML text with aggregation. Raise YamlFault with the line if it is not valid YAML."""
+    """Return the data of a YAML text whose keys may be repeated (``!aggregate``, ``!reset``). Raise YamlFault with the
+    line if it is not valid YAML.
+    """
     return yaml.load(text, lambda given: pyyaml.load(given, Loader=YamlexLoader))

@@ -156,7 +156,9 @@ class LoaderCatalog:
 
 
 class LoaderStates:
-    """Names of the state modules that a loader finds. Implements ``render.StateNames``."""
+    """Lists the state modules that a loader finds, and their functions. Implements the interface
+    ``render.StateNames``.
+    """
 
     def __init__(self, loader: Loader, ctx: Callable[[], Context]) -> None:
         self._loader = loader

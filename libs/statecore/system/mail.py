@@ -26,7 +26,7 @@ class Server:
 
 
 def send(server: Server, message: EmailMessage, sender: str, receivers: Sequence[str]) -> None:
-    """Send a message. Raises smtplib.SMTPException, and OSError if the server does not answer."""
+    """Send an e-mail through a mail server. Raises smtplib.SMTPException, and OSError if the server does not answer."""
     with smtplib.SMTP(server.host, server.port, timeout=_TIMEOUT) as connection:
         if server.starttls:
             connection.starttls(context=ssl.create_default_context())

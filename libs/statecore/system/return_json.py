@@ -29,7 +29,7 @@ def plain(value: object) -> object:
 
 
 def as_json(value: object) -> str:
-    """Return the JSON of a value, made plain."""
+    """Return a value as JSON text; values that JSON does not have are first converted by ``plain``."""
     return json.dumps(plain(value))
 
 

@@ -13,7 +13,8 @@ from statecore.host.rooted_path import located
 @contextlib.contextmanager
 def opened(path: Path, timeout: float = 5.0) -> Iterator[sqlite3.Connection]:
     """Yield a connection to the SQLite database at a path of the host. A missing file is created. The block's changes
-    are committed at its end, and rolled back after an exception. ``timeout``: seconds to wait for locks of others.
+    are committed at its end, and rolled back after an exception. ``timeout``: seconds to wait while another process
+    locks the database.
 
     Raise sqlite3.Error if the file cannot be opened or is no database, OSError for a missing directory.
     """

@@ -57,7 +57,8 @@ _COLOURS: Mapping[str, str] = {"failed": "red", "changed": "green", "unchanged":
 
 
 def returner(ctx: Context, ret: Mapping[str, object]) -> None:
-    """Report one return of a state run. Returns of other functions are left out.
+    """Send or write the report of one state run, as the settings of the returner ``highstate`` say. Returns of other
+    functions are ignored.
 
     Raises CommandError if the mail cannot be sent or the file cannot be written.
     """
@@ -142,7 +143,9 @@ def _state(key: str, state: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _pairs(value: object) -> object:
-    """Return a map as a list of maps with one name each, sorted by name; also the maps in it. Other values unchanged."""
+    """Return a map as a list of maps with one key each, sorted by key, and the maps inside it likewise; any other
+    value unchanged.
+    """
     return [{name: _pairs(value[name])} for name in sorted(value)] if isinstance(value, Mapping) else value
 
 
@@ -155,7 +158,9 @@ def _text(report: object, form: str) -> str:
 
 
 def _table(rows: object, style: str = "") -> Iterator[str]:
-    """Yield the HTML of a list as a table: a row for each part, with name and value where the part is a map."""
+    """Yield pieces of HTML that show a report (a list) as a table: one row for each item, and for a map one row for
+    each key, with key and value in two cells.
+    """
     yield '<table style="border-collapse: collapse; width: 100%">\n'
     for row in rows if isinstance(rows, list) else [rows]:
         own = style
@@ -199,5 +204,7 @@ def _mail(ctx: Context, settings: Mapping[str, Any], text: str, form: str, *, fa
 
 
 def _with_grains(ctx: Context, text: object) -> str:
-    """Return a text with ``{grain}`` replaced by the grain's value; unknown grains by nothing."""
+    """Return a text with each ``{grain}`` replaced by the minion's grain of this name, or by nothing if the minion
+    lacks it.
+    """
     return re.sub(r"\{([^{}]*)\}", lambda match: str(ctx.grains.get(match[1], "")), str(text))

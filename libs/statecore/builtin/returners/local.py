@@ -9,12 +9,12 @@ from statecore.model.context import Context
 
 
 def returner(ctx: Context, ret: Mapping[str, object]) -> None:
-    """Print one return of a job."""
+    """Print one minion's return of a job to standard output."""
     sys.stdout.write(f"{ret}\n")
     sys.stdout.flush()
 
 
 def event_return(ctx: Context, events: Sequence[Mapping[str, object]]) -> None:
-    """Print a list of events, each a map of ``tag`` and ``data``."""
+    """Print a list of events, each a map of ``tag`` and ``data``, to standard output."""
     sys.stdout.write(f"{events}\n")
     sys.stdout.flush()

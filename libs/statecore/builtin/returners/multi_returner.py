@@ -12,7 +12,8 @@ from statecore.model.errors import CommandError
 
 
 def returner(ctx: Context, ret: Mapping[str, object]) -> None:
-    """Pass one return of a job to each of the returners. A returner that fails does not keep it from the others.
+    """Pass one minion's return of a job to each returner in the option ``multi_returner``. A returner that fails does
+    not keep the return from the others.
 
     Raises CommandError with the errors of all returners that failed.
     """
@@ -20,31 +21,35 @@ def returner(ctx: Context, ret: Mapping[str, object]) -> None:
 
 
 def save_load(ctx: Context, jid: str, load: Mapping[str, object], minions: object = None) -> None:
-    """Pass the load of a job to each of the returners. Raises CommandError as ``returner``."""
+    """Pass the load of a job to each returner in the option ``multi_returner``. Raises CommandError with the errors of
+    all returners that failed.
+    """
     _each(ctx, "save_load", jid, load)
 
 
 def save_minions(ctx: Context, jid: str, minions: object, syndic_id: object = None) -> None:
-    """Do nothing: the load names the minions."""
+    """Do nothing: the load that ``save_load`` passes to the returners names the job's minions."""
 
 
 def get_load(ctx: Context, jid: str) -> dict[str, Any]:
-    """Return the load of a job, merged from all returners."""
+    """Return the load of a job, merged from the loads that all returners in the option ``multi_returner`` have."""
     return _merged(ctx, "get_load", jid)
 
 
 def get_jid(ctx: Context, jid: str) -> dict[str, Any]:
-    """Return a map of minion id to its return of a job, merged from all returners."""
+    """Return {minion id: return} of a job, merged from all returners in the option ``multi_returner``."""
     return _merged(ctx, "get_jid", jid)
 
 
 def get_jids(ctx: Context) -> dict[str, Any]:
-    """Return a map of JID to the listed form of the job, merged from all returners."""
+    """Return {JID: job} of all jobs, merged from all returners in the option ``multi_returner``. A job is a map with
+    Function, Arguments, Target, Target-type, User and StartTime.
+    """
     return _merged(ctx, "get_jids")
 
 
 def clean_old_jobs(ctx: Context) -> None:
-    """Call ``clean_old_jobs`` of each returner that has it."""
+    """Let each returner in the option ``multi_returner`` that has a function ``clean_old_jobs`` delete its old jobs."""
     for name in _names(ctx):
         function = f"{name}.clean_old_jobs"
         if function in ctx.tables["returners"]:

@@ -40,8 +40,8 @@ _COLUMNS: Mapping[str, str] = {
 
 
 def returner(ctx: Context, ret: Mapping[str, object]) -> None:
-    """Store one return of a job: its result as text, exit code and success. Raises CommandError if PostgreSQL does not
-    answer, psycopg.Error if it refuses.
+    """Store one minion's return of a job in PostgreSQL (master's job cache): its result as text, exit code and
+    success. Raises CommandError if the server does not answer, psycopg.Error if it refuses.
     """
     kept = {"return": str(ret.get("return")), **{name: ret[name] for name in ("retcode", "success") if name in ret}}
     row = (fun_of(ret), ret["jid"], as_json(kept), ret["id"], ret.get("success"))
@@ -49,13 +49,13 @@ def returner(ctx: Context, ret: Mapping[str, object]) -> None:
 
 
 def event_return(ctx: Context, events: Sequence[Mapping[str, object]]) -> None:
-    """Store events of the master, each a map of ``tag`` and ``data``, all or none."""
+    """Store events of the master, each a map of ``tag`` and ``data``, in PostgreSQL, all or none."""
     rows = [(event.get("tag", ""), as_json(event.get("data", "")), str(ctx.opts.get("id", ""))) for event in events]
     _write(ctx, "INSERT INTO salt_events (tag, data, master_id) VALUES (%s, %s, %s)", rows)
 
 
 def save_load(ctx: Context, jid: str, load: Mapping[str, object], minions: object = None) -> None:
-    """Store the load of a job. A load that is stored already is kept."""
+    """Store the load of a job in PostgreSQL (master's job cache). If this JID has a load already, that load is kept."""
     row = {column: str(plain(load.get(field))) for column, field in _COLUMNS.items()}
     row |= {"jid": str(jid), "arg": as_json(load.get("arg"))}
     marks = ", ".join(["%s"] * len(row))
@@ -64,17 +64,17 @@ def save_load(ctx: Context, jid: str, load: Mapping[str, object], minions: objec
 
 
 def save_minions(ctx: Context, jid: str, minions: object, syndic_id: object = None) -> None:
-    """Do nothing: there is no column for minions."""
+    """Do nothing: the tables of this job cache in PostgreSQL have no column for a job's minions."""
 
 
 def get_load(ctx: Context, jid: str) -> dict[str, Any]:
-    """Return the load of a job, each field as text; {} for an unknown JID."""
+    """Return the load of a job from the job cache in PostgreSQL, each field as text; {} for an unknown JID."""
     rows = _rows(ctx, f"SELECT {', '.join(_COLUMNS)} FROM jids WHERE jid = %s", str(jid))
     return dict(zip(_COLUMNS.values(), rows[0], strict=True)) if rows else {}
 
 
 def get_jid(ctx: Context, jid: str) -> dict[str, Any]:
-    """Return a map of minion id to the result of a job: return, retcode and success."""
+    """Return {minion id: {return, retcode, success}} of a job from the job cache in PostgreSQL."""
     return {
         minion: ret if isinstance(ret, dict) and "return" in ret else {"return": ret}
         for minion, text in _rows(ctx, "SELECT id, return FROM salt_returns WHERE jid = %s", str(jid))
@@ -83,7 +83,9 @@ def get_jid(ctx: Context, jid: str) -> dict[str, Any]:
 
 
 def get_jids(ctx: Context) -> dict[str, dict[str, object]]:
-    """Return a map of JID to the listed form of the job, for jobs that are younger than ``keep_jobs_seconds``."""
+    """Return {JID: job} of the jobs in PostgreSQL that are younger than ``keep_jobs_seconds``. A job is a map with
+    Function, Arguments, Target, Target-type, User and StartTime.
+    """
     seconds = int(ctx.opts.get("keep_jobs_seconds") or 0)
     young = f" WHERE started > NOW() - INTERVAL '{seconds}' SECOND" if seconds else ""
     loads = [
@@ -94,7 +96,7 @@ def get_jids(ctx: Context) -> dict[str, dict[str, object]]:
 
 
 def clean_old_jobs(ctx: Context) -> None:
-    """Do nothing, as in Salt: ``get_jids`` leaves old jobs out."""
+    """Do nothing, as in Salt: old jobs stay in PostgreSQL, and ``get_jids`` leaves them out."""
 
 
 def _write(ctx: Context, statement: str, rows: Sequence[tuple[object, ...]]) -> None:

@@ -17,12 +17,16 @@ _DEFAULTS: Mapping[str, object] = {"filename": "/var/log/salt/events"}
 
 
 def returner(ctx: Context, ret: Mapping[str, object]) -> None:
-    """Append one return of a job. Raises CommandError if the file cannot be written."""
+    """Append one minion's return of a job, as a line of JSON, to the file of the setting ``rawfile_json.filename``.
+    Raises CommandError if the file cannot be written.
+    """
     _append(ctx, [ret], ret)
 
 
 def event_return(ctx: Context, events: Sequence[Mapping[str, object]]) -> None:
-    """Append events of the master, each a map of ``tag`` and ``data``."""
+    """Append events of the master, each as a line of JSON with ``tag`` and ``data``, to the file of the setting
+    ``rawfile_json.filename``. Raises CommandError if the file cannot be written.
+    """
     if events:
         _append(ctx, events, None)
 

@@ -34,7 +34,9 @@ _TIMEOUT = 10.0
 
 
 def returner(ctx: Context, ret: Mapping[str, object]) -> None:
-    """Store one return of a job in Redis. Raises CommandError, which names the Redis server, if it cannot be stored."""
+    """Store one minion's return of a job in Redis. Raises CommandError, which names the Redis server, if it cannot be
+    stored.
+    """
     settings = settings_of(ctx.functions["config.option"], "redis", ret, _DEFAULTS)
     keep = int(str(settings["keep_jobs_seconds"]))
     jid, minion = str(ret["jid"]), str(ret["id"])

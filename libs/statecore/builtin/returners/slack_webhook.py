@@ -32,12 +32,16 @@ _DEFAULTS: Mapping[str, object] = {
 
 
 def returner(ctx: Context, ret: Mapping[str, Any]) -> bool:
-    """Post one return of a job; return True. Raises CommandError if the webhook is not set or Slack refuses."""
+    """Post one minion's return of a job to the Slack channel; return True. Raises CommandError if the webhook is not
+    set or Slack refuses.
+    """
     return _post(ctx, ret, author=str(ctx.grains.get("id", "")))
 
 
 def event_return(ctx: Context, events: Sequence[Mapping[str, Any]]) -> bool:
-    """Post each event whose data has a function, except ``saltutil.find_job``; return True. Raises CommandError."""
+    """Post each event whose data names a function, except ``saltutil.find_job``, to the Slack channel; return True.
+    Raises CommandError if the webhook is not set or Slack refuses.
+    """
     for event in events:
         data = event.get("data")
         if isinstance(data, Mapping) and data.get("fun") and "saltutil.find_job" not in data["fun"]:

@@ -42,7 +42,9 @@ _TEXT = "".join(
 
 
 def returner(ctx: Context, ret: Mapping[str, object]) -> None:
-    """Send one return of a job. Raises CommandError if a setting is missing or the mail cannot be sent."""
+    """Send one minion's return of a job by e-mail. Raises CommandError if a setting is missing or the mail cannot be
+    sent.
+    """
     settings = settings_of(ctx.functions["config.option"], "smtp", ret, _DEFAULTS)
     if missing := [name for name in _NEEDED if not settings[name]]:
         raise CommandError(f"settings are missing: {', '.join(f'smtp.{name}' for name in missing)}")
@@ -69,7 +71,9 @@ def returner(ctx: Context, ret: Mapping[str, object]) -> None:
 
 
 def event_return(ctx: Context, events: Sequence[Mapping[str, object]]) -> None:
-    """Send a mail for each event that has data. Raises CommandError as ``returner``."""
+    """Send an e-mail for each event that has data. Raises CommandError if a setting is missing or a mail cannot be
+    sent.
+    """
     for event in events:
         data = event.get("data")
         if isinstance(data, Mapping) and data:

@@ -24,7 +24,7 @@ _DEFAULTS: Mapping[str, object] = {"database": None, "timeout": 5.0}
 
 
 def returner(ctx: Context, ret: Mapping[str, object]) -> None:
-    """Store one return of a job. Raises CommandError if the database cannot be used."""
+    """Store one minion's return of a job in the SQLite database. Raises CommandError if the database cannot be used."""
     row = {
         "fun": fun_of(ret),
         "jid": ret["jid"],
@@ -40,40 +40,42 @@ def returner(ctx: Context, ret: Mapping[str, object]) -> None:
 
 
 def save_load(ctx: Context, jid: str, load: Mapping[str, object], minions: object = None) -> None:
-    """Store the load of a job. A load that is stored already is kept."""
+    """Store the load of a job in the SQLite database. If this JID has a load already, that load is kept."""
     with _database(ctx) as database:
         database.execute("INSERT OR IGNORE INTO jids (jid, load) VALUES (?, ?)", (jid, as_json(load)))
 
 
 def save_minions(ctx: Context, jid: str, minions: object, syndic_id: object = None) -> None:
-    """Do nothing: the load names the minions."""
+    """Do nothing: the load that ``save_load`` stores in the SQLite database names the job's minions."""
 
 
 def get_load(ctx: Context, jid: str) -> dict[str, object]:
-    """Return the load of a job; {} for an unknown JID."""
+    """Return the load of a job from the SQLite database; {} for an unknown JID."""
     rows = _rows(ctx, "SELECT load FROM jids WHERE jid = ?", jid)
     return dict(json.loads(rows[0][0])) if rows else {}
 
 
 def get_jid(ctx: Context, jid: str) -> dict[str, dict[str, object]]:
-    """Return a map of minion id to ``{"return": value}`` for a job."""
+    """Return {minion id: {"return": value}} of a job from the SQLite database."""
     rows = _rows(ctx, "SELECT id, full_ret FROM salt_returns WHERE jid = ?", jid)
     return {minion: {"return": json.loads(ret)} for minion, ret in rows}
 
 
 def get_fun(ctx: Context, fun: str) -> dict[str, object]:
-    """Return a map of minion id to its newest result of a function."""
+    """Return {minion id: value of its newest return of the execution function ``fun``} from the SQLite database."""
     rows = _rows(ctx, "SELECT id, full_ret FROM salt_returns WHERE fun = ? ORDER BY date", fun)
     return {minion: json.loads(ret) for minion, ret in rows}
 
 
 def get_jids(ctx: Context) -> dict[str, dict[str, object]]:
-    """Return a map of JID to the listed form of the job, for all jobs."""
+    """Return {JID: job} of all jobs in the SQLite database. A job is a map with Function, Arguments, Target,
+    Target-type, User and StartTime.
+    """
     return {jid: listed(jid, json.loads(load)) for jid, load in _rows(ctx, "SELECT jid, load FROM jids")}
 
 
 def get_minions(ctx: Context) -> list[str]:
-    """Return the ids of all minions that have a return."""
+    """Return the ids of all minions of which a return is stored in the SQLite database."""
     return [row[0] for row in _rows(ctx, "SELECT DISTINCT id FROM salt_returns ORDER BY id")]
 
 

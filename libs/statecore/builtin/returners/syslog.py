@@ -30,7 +30,9 @@ _TIMEOUT = 10.0
 
 
 def returner(ctx: Context, ret: Mapping[str, object]) -> None:
-    """Send one return of a job. Raises CommandError for a wrong setting, and if the host has no syslog."""
+    """Send one minion's return of a job as JSON to the syslog of the host. Raises CommandError for a wrong setting,
+    and if the host has no syslog.
+    """
     settings = settings_of(ctx.functions["config.option"], "syslog", ret, _DEFAULTS)
     priority = _number("level", settings["level"]) | _number("facility", settings["facility"])
     given = settings["options"]

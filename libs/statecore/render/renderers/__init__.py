@@ -55,8 +55,8 @@ TEMPLATES = frozenset({"jinja", "mako"})
 
 
 def inner_pipe(name: str, arguments: str) -> list[str]:
-    """Return the names of the renderers that one renderer of a pipe runs: those that the options of ``stateconf`` name;
-    of others the renderer itself.
+    """Return the names of the renderers that one renderer of a pipe runs: for ``stateconf`` those that its options
+    name, for any other renderer only its own name.
     """
     return stateconf.inner_pipe(arguments) if name == "stateconf" else [name]
 

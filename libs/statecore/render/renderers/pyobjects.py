@@ -43,7 +43,8 @@ _SHORT: Mapping[str, str] = {
 def render(data: object, context: RenderContext) -> object:
     """Renderer ``pyobjects``: return the high data of the states that an SLS in Python declares by calls.
 
-    Each state module is an object with its name in CamelCase (``PostgresUser``). Raise TemplateFault with the line.
+    In the SLS each state module is an object, whose name is the module's in CamelCase (``PostgresUser``). Raise
+    TemplateFault with the line.
     """
     names = context.names
     functions = names["salt"]
@@ -58,7 +59,9 @@ def render(data: object, context: RenderContext) -> object:
 
 
 def _globals(context: RenderContext, registry: Registry) -> dict[str, Any]:
-    """Return the global names of every file, except those of state modules."""
+    """Return the global names (``include``, ``salt``, ``pillar`` ...) with their values for an SLS in Python and for
+    the files that it imports, except those of state modules.
+    """
     names = context.names
     functions: Any = names["salt"]
     return {
@@ -74,7 +77,9 @@ def _globals(context: RenderContext, registry: Registry) -> dict[str, Any]:
 
 
 class _Running:
-    """Runs an SLS and the files of the state tree that it imports (``from salt://map.sls import Samba``)."""
+    """Runs an SLS in Python (renderer ``pyobjects``) and the files of the state tree that it imports (``from
+    salt://map.sls import Samba``).
+    """
 
     def __init__(self, context: RenderContext, registry: Registry, shared: Mapping[str, Any]) -> None:
         self._context = context
@@ -84,13 +89,17 @@ class _Running:
         self._open: list[str] = []
 
     def run(self, text: str) -> None:
-        """Run the SLS; its calls declare states. Raise TemplateFault with the line, also in an imported file."""
+        """Run the text of an SLS in Python; its calls declare states in the Registry. Raise TemplateFault with the
+        line, also for an error in an imported file.
+        """
         salt_package.install()
         with python.faults(text, self._context.source.file), computing_limit(time_limit_of(self._context.opts)):
             self._executed(text, self._context.source.file, declares=True)
 
     def _executed(self, text: str, file: str, *, declares: bool) -> dict[str, Any]:
-        """Run one file and return its global names. Only states of a file that ``declares`` are declared."""
+        """Run one Python file of the state tree and return its global names with their values. Its calls declare
+        states only if ``declares`` is True.
+        """
         scope = {**self._shared, "__file__": file}
         with python.faults(text, file):
             code = compile("\n".join(self._without_imports(text, file, scope)), file, "exec")
@@ -102,8 +111,8 @@ class _Running:
         return scope
 
     def _without_imports(self, text: str, file: str, scope: dict[str, Any]) -> Iterator[str]:
-        """Yield the lines of Python, with ``pass`` for each import of a file of the state tree, whose names are put into
-        ``scope``.
+        """Yield the lines of a Python text, with ``pass`` in place of each import of a ``salt://`` file. The imported
+        names are put into ``scope``. Raise TemplateFault if such a file cannot be imported.
         """
         for number, line in enumerate(text.splitlines(), 1):
             try:
@@ -112,8 +121,8 @@ class _Running:
                 raise TemplateFault(f"{error} (ImportError)", Mark(file, number), text) from error
 
     def _line(self, line: str, scope: dict[str, Any]) -> str:
-        """Return a line of Python. An import of a file of the state tree puts its names into ``scope`` and becomes
-        ``pass``.
+        """Return a line of Python unchanged. If it imports a ``salt://`` file, put the imported names into ``scope``
+        and return ``pass`` with the line's indentation.
         """
         if found := _IMPORT.fullmatch(line):
             name, names = self._imported(found[2].strip())
@@ -131,7 +140,9 @@ class _Running:
         return f"{found[1]}pass"
 
     def _imported(self, url: str) -> tuple[str, dict[str, Any]]:
-        """Return (file name without its suffix, global names) of a file of the state tree. Raise ImportError."""
+        """Run the file of the state tree at a ``salt://`` URL and return (its name without suffix, its global names
+        with their values). Raise ImportError if there is no such file, or if files import each other.
+        """
         wanted = tree_url.split(url)
         path = self._context.files.fetch(wanted.path, wanted.saltenv or self._context.source.saltenv)
         if path is None:
@@ -145,9 +156,10 @@ class _Running:
 
 
 def _factories(known: StateNames | None) -> Callable[[str], StateFactory | None]:
-    """Return a function of a Python name that returns the StateFactory of the state module with this name in CamelCase.
+    """Return a function that maps a Python name in CamelCase (``PostgresUser``) to the StateFactory of the state
+    module ``postgres_user``; None if this minion has no such module.
 
-    Only modules that are asked for are loaded.
+    A state module is loaded only when its name is looked up.
     """
     modules = {_camel(module): module for module in known.files()} if known is not None else {}
     modules |= {_camel(module): module for module in _ALWAYS}
@@ -173,7 +185,7 @@ def _camel(module: str) -> str:
 
 
 def _names(code: CodeType) -> Iterator[str]:
-    """Yield the names that Python code may look up as global names."""
+    """Yield the names that compiled Python code, its functions and classes included, may look up as global names."""
     yield from code.co_names
     for inner in code.co_consts:
         if isinstance(inner, CodeType):

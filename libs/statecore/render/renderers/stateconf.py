@@ -1,5 +1,6 @@
-"""The renderer ``stateconf``: a template and a data format in one, with configuration that an SLS sets at its top, IDs
-that are local to their SLS, and states that mark its start and its end.
+"""The renderer ``stateconf``: runs a template renderer and a data renderer on an SLS, and adds three things:
+configuration that the SLS sets at its top, IDs that are local to their SLS, and states that mark its start and its end
+(goal).
 
 ``#!stateconf [-G] [-o] [-s] [-p] [DATA [options] . TEMPLATE [options]]``; the default is ``yaml . jinja``.
 
@@ -41,7 +42,7 @@ High = dict[str, Any]
 
 
 class _Options(NamedTuple):
-    """Options of the first line of an SLS, and the pair of renderers that it names."""
+    """Options of the line ``#!stateconf`` of an SLS, and the two renderers that it names (for templates, for data)."""
 
     goal: bool
     ordered: bool
@@ -53,7 +54,9 @@ class _Options(NamedTuple):
 
 
 class _Names(NamedTuple):
-    """Names that options of the minion can change: the state that holds configuration, and the IDs that are made."""
+    """Names that the minion's options ``stateconf_*`` set: the state function that holds configuration, the IDs of the
+    start state and the goal state, and the marker at the end of the configuration.
+    """
 
     function: str
     start: str
@@ -62,12 +65,14 @@ class _Names(NamedTuple):
 
     @property
     def module(self) -> str:
-        """State module of the state that holds configuration."""
+        """Name of the state module of the function that holds configuration (``stateconf`` of ``stateconf.set``)."""
         return self.function.partition(".")[0]
 
 
 class Values(dict[str, Any]):
-    """Configuration of one ``stateconf.set``; templates read its values as attributes too."""
+    """The values that one state ``stateconf.set`` sets: a map whose values templates also read as attributes
+    (``params.port``).
+    """
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -77,7 +82,9 @@ class Values(dict[str, Any]):
 
 
 class Configuration:
-    """The configuration that the SLS files of one state tree have set so far, and what others extend it with."""
+    """The values that the states ``stateconf.set`` of one state tree have set so far, by full ID, and the values with
+    which other SLS files extend them.
+    """
 
     def __init__(self) -> None:
         #: Full ID such as ``web::params`` -> its values.
@@ -85,7 +92,7 @@ class Configuration:
         self._extending: dict[str, Values] = {}
 
     def take(self, high: High, names: _Names) -> None:
-        """Take the values of each ``stateconf.set`` in the high data of an SLS, and in its ``extend``."""
+        """Store the values of each state ``stateconf.set`` in the high data of an SLS and in its ``extend``."""
         for id_, args in _configurations(high.get("extend"), names):
             self._extending.setdefault(id_, Values()).update(_pairs(args))
         for id_, args in _configurations(high, names):
@@ -95,7 +102,9 @@ class Configuration:
                 own.update({name: _joined(name, extended, own) for name in extended})
 
     def of(self, sls: str) -> dict[str, Values]:
-        """Return the template variables of an SLS: its own configuration by local IDs, that of others by full IDs."""
+        """Return the template variables of the SLS ``sls``: {ID of a ``stateconf.set``: its values}, with local IDs
+        for those of this SLS and full IDs for all others.
+        """
         return {id_.removeprefix(f"{sls}::"): values for id_, values in self.values.items()}
 
 
@@ -104,7 +113,8 @@ def _joined(name: str, extended: Values, own: Values) -> object:
 
 
 def render(data: object, context: RenderContext) -> object:
-    """Renderer ``stateconf``: return the high data of an SLS, with its local IDs (``.web``) made full (``sls::web``).
+    """Renderer ``stateconf``: return the high data of an SLS, in which local IDs (``.web``) are replaced by full ones
+    (``sls::web``).
 
     Raise DataFault for wrong options and for data that this renderer cannot read; TemplateFault for the template.
     """
@@ -137,9 +147,10 @@ def full_id(id_: str, sls: str) -> str:
 
 
 def variables(sls: str, kept: MutableMapping[str, object]) -> dict[str, object]:
-    """Return the template variables that this renderer adds for an SLS: its directory, and the configuration so far.
+    """Return the template variables that the renderer ``stateconf`` adds for an SLS: ``sls_dir``, and the values of
+    each ``stateconf.set`` so far.
 
-    ``kept`` is the data that renderers keep for the state tree.
+    ``kept`` is the map in which renderers keep data between the SLS files of a state tree.
     """
     configuration = kept.setdefault("stateconf", Configuration())
     assert isinstance(configuration, Configuration)
@@ -150,7 +161,9 @@ def variables(sls: str, kept: MutableMapping[str, object]) -> dict[str, object]:
 def with_full_ids(
     positions: Mapping[tuple[str, ...], tuple[int, int]], sls: str
 ) -> dict[tuple[str, ...], tuple[int, int]]:
-    """Return the positions of keys in an SLS with the full forms of its local IDs."""
+    """Return ``positions`` ({path of keys in an SLS: (line, column)}) with local IDs (``.web``) in the paths replaced
+    by full ones (``sls::web``).
+    """
     found: dict[tuple[str, ...], tuple[int, int]] = {}
     for path, place in positions.items():
         try:
@@ -163,8 +176,8 @@ def with_full_ids(
 
 
 def inner_pipe(arguments: str) -> list[str]:
-    """Return the names of the renderers that the first line's options name, in the order in which they run; [] if none
-    run.
+    """Return the names of the two renderers that the options of ``stateconf`` name, in the order in which they run; []
+    if the options are wrong or name none (``-p``).
     """
     try:
         options = _options(arguments)
@@ -206,7 +219,9 @@ def _names(opts: Mapping[str, object]) -> _Names:
 
 
 def _rendered(text: str, context: RenderContext, options: _Options) -> object:
-    """Return the data of a text, rendered by the pair of renderers."""
+    """Return the data that the template renderer and the data renderer of the options make of a text. Raise DataFault
+    for an unknown renderer.
+    """
     values = variables(context.source.sls, context.kept)
     names = {**context.names, **values}
     data: object = text
@@ -220,7 +235,9 @@ def _rendered(text: str, context: RenderContext, options: _Options) -> object:
 
 
 def _processed(data: object, sls: str, saltenv: str, options: _Options, names: _Names) -> High:
-    """Return the high data of an SLS in its final form: IDs and references full, ordered, with start and goal."""
+    """Return the high data of an SLS in its final form: with full IDs and full SLS references, and as the options say
+    with ordered states, a start state and a goal state. Raise DataFault for malformed data.
+    """
     if data in (None, ""):
         data = {}
     if not isinstance(data, Mapping):
@@ -238,7 +255,9 @@ def _processed(data: object, sls: str, saltenv: str, options: _Options, names: _
 
 
 def _check(high: High) -> None:
-    """Replace the short form ``id: pkg.installed`` by its long one. Raise DataFault for declarations of a wrong form."""
+    """Replace the short form ``id: pkg.installed`` in the high data by its long form, in place. Raise DataFault for an
+    ID or a declaration of a wrong form.
+    """
     for id_, body in list(high.items()):
         if id_ in ("include", "exclude") or str(id_).startswith("__"):
             continue
@@ -266,7 +285,9 @@ def _full_sls(relative: str, sls: str) -> str:
 
 
 def _make_full_slses(high: High, sls: str, saltenv: str) -> None:
-    """Make relative references to SLS files full, in ``include`` and in ``exclude``."""
+    """Replace relative SLS references (``.common``) in ``include`` and ``exclude`` of the high data by full ones, in
+    place. Raise DataFault for more dots than the SLS has levels.
+    """
     includes = high.get("include")
     for index, entry in enumerate(includes if isinstance(includes, list) else ()):
         env, wanted = next(iter(entry.items())) if isinstance(entry, Mapping) and entry else (saltenv, entry)
@@ -279,7 +300,9 @@ def _make_full_slses(high: High, sls: str, saltenv: str) -> None:
 
 
 def _with_full_ids(high: High, sls: str, names: _Names) -> High:
-    """Return high data with full IDs, in declarations and in requisites. As in Salt, renamed IDs come last."""
+    """Return high data with local IDs (``.web``) replaced by full ones (``sls::web``), in declarations and requisites.
+    As in Salt, renamed IDs come last. Raise DataFault if a full ID exists already.
+    """
     if isinstance(high.get("extend"), dict):
         high["extend"] = _with_full_ids(high["extend"], sls, names)
     for _, _, args in _states(high):
@@ -304,7 +327,9 @@ def _with_full_ids(high: High, sls: str, names: _Names) -> High:
 
 
 def _order(high: High) -> None:
-    """Make each state require the one before it. Raise DataFault for ``names`` and for requisites against that order."""
+    """Make each state of the high data require the state before it, in place. Raise DataFault for the argument
+    ``names``, and for a requisite against that order.
+    """
     for id_, _, args in _states(high):
         if next(_named(args, ("names",)), None) is not None:
             text = f"'names' declaration(found in state id: {id_}) is not supported with implicitly ordered states!"
@@ -341,7 +366,9 @@ def _require_first(args: list[Any], reference: dict[str, str]) -> None:
 
 
 def _add_start(high: High, sls: str, names: _Names) -> None:
-    """Add the state that comes before the first state of the SLS. Raise DataFault if its ID is taken."""
+    """Add a start state to the high data: one that the first state of the SLS requires, so that it runs before it.
+    Raise DataFault if its ID is taken.
+    """
     if names.start in high:
         text = f"Can't generate start state({names.start})! The same state id already exists!"
         raise DataFault(text, 0)
@@ -356,7 +383,7 @@ def _add_start(high: High, sls: str, names: _Names) -> None:
 
 
 def _add_goal(high: High, names: _Names) -> None:
-    """Add the state that requires all states of the SLS. Raise DataFault if its ID is taken."""
+    """Add a goal state to the high data: one that requires all states of the SLS. Raise DataFault if its ID is taken."""
     if names.goal in high:
         raise DataFault(f"Can't generate goal state({names.goal})! The same state id already exists!", 0)
     # States that another renderer included have the reference of their own SLS.
@@ -376,8 +403,8 @@ def _module(state: str) -> str:
 
 
 def _states(high: Mapping[str, Any]) -> Iterator[tuple[str, str, list[Any]]]:
-    """Yield (ID, state declaration, argument list) of high data. Arguments of a wrong form are yielded as []: the
-    compiler reports them.
+    """Yield (ID, state declaration, argument list) of each state in high data. A malformed argument list is yielded as
+    []: the compiler reports it.
     """
     for id_, body in high.items():
         if _is_id(id_):
@@ -387,12 +414,14 @@ def _states(high: Mapping[str, Any]) -> Iterator[tuple[str, str, list[Any]]]:
 
 
 def _named(args: list[Any], names: tuple[str, ...]) -> Iterator[dict[str, Any]]:
-    """Yield the maps of an argument list whose first key is one of ``names``."""
+    """Yield those maps in a state's argument list that hold one of the arguments ``names``."""
     return (each for each in args if isinstance(each, dict) and next(iter(each), "") in names)
 
 
 def _references(args: list[Any], requisites: tuple[str, ...]) -> Iterator[tuple[dict[str, Any], str, Any]]:
-    """Yield (reference, state module, ID) for the references ``{module: id}`` of these requisites."""
+    """Yield (map of the reference, state module, ID) for each reference ``{module: ID}`` in the given requisites of a
+    state's argument list.
+    """
     for each in _named(args, requisites):
         listed = next(iter(each.values()))
         for reference in listed if isinstance(listed, list) else ():
@@ -401,7 +430,7 @@ def _references(args: list[Any], requisites: tuple[str, ...]) -> Iterator[tuple[
 
 
 def _configurations(high: object, names: _Names) -> Iterator[tuple[str, list[Any]]]:
-    """Yield (ID, argument list) of the states that hold configuration."""
+    """Yield (ID, argument list) of each state in the high data that holds configuration (``stateconf.set``)."""
     for id_, body in high.items() if isinstance(high, Mapping) else ():
         for key in (names.module, names.function):
             if _is_id(id_) and isinstance(body.get(key), list):
@@ -410,5 +439,5 @@ def _configurations(high: object, names: _Names) -> Iterator[tuple[str, list[Any
 
 
 def _pairs(args: list[Any]) -> dict[str, Any]:
-    """Return the arguments of an argument list as one map."""
+    """Return a state's argument list as one map of argument to value."""
     return dict(next(iter(each.items())) for each in args if isinstance(each, Mapping) and each)

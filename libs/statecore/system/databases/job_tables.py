@@ -32,23 +32,23 @@ class Cursor(Protocol):
     """A cursor of Python's database interface (PEP 249)."""
 
     def execute(self, statement: Any, values: Any = (), /) -> object:
-        """Run one statement."""
+        """Run one SQL statement with these arguments."""
 
     def fetchall(self) -> Sequence[Sequence[Any]]:
-        """Return all rows of the last statement."""
+        """Return all rows of the last SQL statement as a sequence of tuples."""
 
 
 class Connection(Protocol):
     """A connection of Python's database interface (PEP 249)."""
 
     def cursor(self) -> Any:
-        """Return a new Cursor."""
+        """Return a new Cursor, which runs SQL statements over this connection."""
 
     def commit(self) -> None:
-        """Make the changes of this transaction permanent."""
+        """Make the changes of the current database transaction permanent."""
 
     def close(self) -> None:
-        """Close the connection; changes that are not committed are lost."""
+        """Close the database connection; changes that are not committed are lost."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,8 @@ class Dialect:
 
 @dataclass(frozen=True)
 class JobTables:
-    """The tables of one database. Each method opens a connection, runs one transaction and closes the connection.
+    """The tables of jobs, returns and events in one SQL database. Each method opens a connection, runs one transaction
+    and closes the connection.
 
     The methods raise the errors of the database's driver.
     """
@@ -80,7 +81,7 @@ class JobTables:
     connect: Callable[[], Connection]
 
     def store_return(self, ret: Mapping[str, object]) -> None:
-        """Add a minion's return of a job to ``salt_returns``."""
+        """Add a minion's return of a job to the SQL table ``salt_returns``."""
         column = self.dialect.to_column
         row = {
             "fun": fun_of(ret),
@@ -94,7 +95,9 @@ class JobTables:
             self._insert(cursor, "salt_returns", row)
 
     def store_events(self, events: Sequence[Mapping[str, object]], master: str) -> None:
-        """Add events, each a map of ``tag`` and ``data``, to ``salt_events``, all or none. ``master`` is the master's id."""
+        """Add events, each a map of ``tag`` and ``data``, to the SQL table ``salt_events``, all or none. ``master`` is
+        the master's id.
+        """
         with self._transaction() as cursor:
             for event in events:
                 row = {"tag": event.get("tag", ""), "data": self.dialect.to_column(event.get("data", ""))}
@@ -108,27 +111,29 @@ class JobTables:
             self._insert(cursor, "jids", {"jid": jid, "load": self.dialect.to_column(load)}, self.dialect.on_known)
 
     def load(self, jid: str) -> dict[str, Any]:
-        """Return the load of a job; {} for an unknown JID."""
+        """Return the load of a job from the SQL table ``jids``; {} for an unknown JID."""
         rows = self._rows(f"SELECT {self._name('load')} FROM jids WHERE jid = %s", jid)
         return dict(self.dialect.of_column(rows[0][0])) if rows else {}
 
     def returns(self, jid: str) -> dict[str, Any]:
-        """Return a map of minion id to the return of a job, as the minion sent it."""
+        """Return {minion id: return} of a job from the SQL table ``salt_returns``, each return as the minion sent it."""
         rows = self._rows("SELECT id, full_ret FROM salt_returns WHERE jid = %s", jid)
         return {str(minion): self.dialect.of_column(ret) for minion, ret in rows}
 
     def last_returns(self, fun: str) -> dict[str, Any]:
-        """Return a map of minion id to its newest return of a function."""
+        """Return {minion id: newest return of the execution function ``fun``} from the SQL table ``salt_returns``."""
         rows = self._rows("SELECT id, full_ret FROM salt_returns WHERE fun = %s ORDER BY alter_time, jid", fun)
         return {str(minion): self.dialect.of_column(ret) for minion, ret in rows}
 
     def jobs(self) -> dict[str, dict[str, object]]:
-        """Return a map of JID to the listed form of its load, for all jobs."""
+        """Return {JID: job} of all jobs in the SQL table ``jids``. A job is a map with Function, Arguments, Target,
+        Target-type, User and StartTime.
+        """
         rows = self._rows(f"SELECT jid, {self._name('load')} FROM jids")
         return {str(jid): listed(str(jid), self.dialect.of_column(load)) for jid, load in rows}
 
     def minions(self) -> list[str]:
-        """Return the ids of all minions that have a return."""
+        """Return the ids of all minions that have a return in the SQL table ``salt_returns``."""
         return [str(row[0]) for row in self._rows("SELECT DISTINCT id FROM salt_returns ORDER BY id")]
 
     def expire(self, seconds: int, *, archive: bool) -> None:
@@ -173,20 +178,24 @@ class JobTables:
 
 @contextlib.contextmanager
 def transaction(connect: Callable[[], Connection]) -> Iterator[Any]:
-    """Yield a cursor of a new connection. Commit after the block; after an exception nothing is stored."""
+    """Yield a cursor of a new database connection. After the block the transaction is committed; after an exception
+    nothing is stored.
+    """
     with contextlib.closing(connect()) as connection:
         yield connection.cursor()
         connection.commit()
 
 
 def fun_of(ret: Mapping[str, object]) -> str:
-    """Return the function's name of a return; several functions of one job are joined by commas."""
+    """Return the name of the function in a minion's return; several functions of one job are joined by commas."""
     fun = ret.get("fun", "")
     return ",".join(map(str, fun)) if isinstance(fun, list | tuple) else str(fun)
 
 
 def listed(jid: str, load: Mapping[str, Any]) -> dict[str, object]:
-    """Return the form of a job in a listing (``get_jids``): Function, Arguments, Target, Target-type, User, StartTime."""
+    """Return a job as listings of jobs (``get_jids``) show it: a map with Function, Arguments, Target, Target-type,
+    User and StartTime.
+    """
     found = {name: plain(load.get(field, default)) for name, (field, default) in _LISTED.items()}
     metadata = {"Metadata": load["metadata"]} if "metadata" in load else {}
     return {**found, **metadata, "StartTime": _start_time(jid)}

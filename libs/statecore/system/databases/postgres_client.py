@@ -25,7 +25,7 @@ _PARAMETERS: Mapping[str, str] = {
 
 
 def connected(settings: Mapping[str, object]) -> Connection:
-    """Return a new connection to the database that a returner's settings name.
+    """Return a new connection to the PostgreSQL database that a returner's settings name.
 
     Raises CommandError, which names server and database, if it cannot be reached.
     """

@@ -19,7 +19,9 @@ available = True
 
 
 class Dumper(_yaml.dumper.SafeDumper):
-    """Writes maps in their order, and subclasses of YAML's types as these types."""
+    """PyYAML dumper that writes maps in their own order, and objects of subclasses of dict, list and str as plain
+    YAML.
+    """
 
 
 _PLAIN: dict[type, Callable[..., _yaml.Node]] = {
@@ -46,7 +48,7 @@ def serialize(obj: object, **options: object) -> str:
 
 
 class SLSMap(OrderedDict[Any, Any]):
-    """A map whose text is YAML."""
+    """A map whose ``str()`` is YAML, for templates that print it."""
 
     def __str__(self) -> str:
         return serialize(self, default_flow_style=True)
@@ -56,7 +58,7 @@ class SLSMap(OrderedDict[Any, Any]):
 
 
 class SLSString(str):
-    """A text that prints in quotes, as YAML."""
+    """A text whose ``str()`` is quoted as in YAML, for templates that print it."""
 
     def __str__(self) -> str:
         return serialize(str.__str__(self), default_style='"')
@@ -66,15 +68,17 @@ class SLSString(str):
 
 
 class AggregatedMap(SLSMap, Map):
-    """A map that a later map of the same key is joined to."""
+    """A map with the tag ``!aggregate``: a later such map of the same key is joined with it instead of replacing it."""
 
 
 class AggregatedSequence(Sequence):
-    """A list that a later list of the same key is joined to."""
+    """A list with the tag ``!aggregate``: a later such list of the same key is joined with it instead of replacing it."""
 
 
 class Loader(YamlexLoader):
-    """Loader of YAML with aggregation that makes the types of this module."""
+    """PyYAML loader of YAML with ``!aggregate`` and ``!reset``, which makes SLSMap, SLSString, AggregatedMap and
+    AggregatedSequence objects.
+    """
 
     map_class = SLSMap
     text_class = SLSString
@@ -90,5 +94,7 @@ def deserialize(stream_or_string: object, **options: object) -> object:
 
 
 def merge_recursive(obj_a: object, obj_b: object, level: Any = False) -> Any:
-    """Return ``obj_b`` merged over ``obj_a``. ``level`` says how many levels are joined although they are not marked."""
+    """Return ``obj_b`` merged over ``obj_a``: maps and lists with the tag ``!aggregate`` are joined. ``level`` says
+    for how many levels values are joined although they have no tag.
+    """
     return _aggregate(obj_a, obj_b, level, AggregatedMap, AggregatedSequence)

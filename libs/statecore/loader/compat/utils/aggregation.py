@@ -1,4 +1,6 @@
-"""``salt.utils.aggregation`` for users' modules: maps and lists that are joined with later values."""
+"""``salt.utils.aggregation`` for users' modules: marks maps and lists, so that they are joined with later ones instead
+of being replaced.
+"""
 
 from __future__ import annotations
 

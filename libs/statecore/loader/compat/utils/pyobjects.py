@@ -1,6 +1,8 @@
-"""``salt.utils.pyobjects`` for users' code: the objects of the renderer ``pyobjects``.
+"""``salt.utils.pyobjects`` for users' code: the objects of the renderer ``pyobjects``, by which an SLS in Python
+declares states.
 
-``Registry`` is that of the SLS that is rendered now; outside of a rendering its states go nowhere.
+``Registry`` is that of the SLS that this thread renders now. States that are declared while no SLS is rendered are
+ignored.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from statecore.render.pyobjects import rendering
 
 
 class _CurrentRegistry:
-    """The registry of the SLS that this thread renders."""
+    """Has the attributes of the Registry (declared states) of the SLS that this thread renders with ``pyobjects``."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(rendering().registry, name)
