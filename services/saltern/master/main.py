@@ -1,8 +1,9 @@
-"""The supervisor of a master on one machine: all roles are forked from it, and a Redis of its own if none is configured.
+"""The supervisor process of ``salt-master``: forks all roles of a master on one machine, and starts a Redis if the
+configuration names none.
 
-The roles are those that containers run, joined by the same links on loopback. Minions reach 4505 and 4506, operators on this
-machine 4507. A role that ends is started again. SIGTERM ends the roles and then Redis; SIGHUP reads the configuration again and
-replaces the roles one after the other. Source: docs/operations/hosts.md
+The roles are those that containers run, joined by the same links on loopback. Minions reach 4505 and 4506, operators
+on this machine 4507. A role that ends is started again. SIGTERM ends the roles and then Redis; SIGHUP reads the
+configuration again and replaces the roles one after the other. Source: docs/operations/hosts.md
 """
 
 from __future__ import annotations
@@ -46,7 +47,9 @@ _LONGEST_START = 30.0
 
 @dataclass
 class Announcement:
-    """Tells systemd when all roles are ready; the parent's loop serves this object (``prefork.Attached``)."""
+    """Tells systemd when all roles of the master are ready. The supervisor's loop calls its methods
+    (``prefork.Attached``).
+    """
 
     notifier: Notifier
     listeners: Mapping[str, socket.socket]
@@ -54,15 +57,19 @@ class Announcement:
     _next: float = 0.0
 
     def attach(self, selector: selectors.BaseSelector) -> None:
-        """Begin to look at the roles. Nothing is registered."""
+        """Record the time of the start. No socket is registered with the selector."""
         self._began = time.monotonic()
 
     def next_time(self) -> float:
-        """Return the monotonic time at which the roles are looked at next; infinity after the announcement."""
+        """Return the monotonic time at which to ask the roles again whether they are ready; infinity once systemd was
+        told.
+        """
         return self._next
 
     def tick(self, now: float) -> None:
-        """Ask each role whether it is ready, and tell systemd when all are, or when the longest start is over."""
+        """Ask each role whether it is ready. Tell systemd that the service has started when all are ready, or 30
+        seconds after the start.
+        """
         if now < self._next:
             return
         answers = ask(self.listeners, "/readyz")
@@ -80,20 +87,25 @@ class Announcement:
             _LOG.info("the master is ready")
 
     def files(self) -> Iterable[socket.socket]:
-        """Yield the sockets on which the roles answer probes: each role keeps its own."""
+        """Yield the sockets on which the roles answer probes. A child process closes them after its fork, except its
+        own.
+        """
         yield from self.listeners.values()
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How the roles of one machine are started: by which configuration, and on which sockets they answer probes."""
+    """The values with which the supervisor starts the roles: the configuration directory, the log level, and for each
+    role the socket on which it answers probes.
+    """
 
     config_dir: str | None
     log_level: str | None
     listeners: Mapping[str, socket.socket]
 
     def children(self, options: MasterOptions) -> list[Child]:
-        """Return the children of the supervisor for these options: Redis, if it is the master's own, and the roles.
+        """Return the Child objects (name and function to run) of the supervisor for these options: the roles, and
+        Redis if ``redis_url`` is empty.
 
         Raises ConfigError.
         """
@@ -114,7 +126,9 @@ class Plan:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run all roles of a master until SIGTERM. Return the exit code: 0, or 78 (69 for a taken port) if they cannot be started."""
+    """Run all roles of a master until SIGTERM. Return the exit code: 0; 78, or 69 for a taken port, if they cannot be
+    started; 1 if packages are missing.
+    """
     arguments = role_arguments("master", argv)
     notifier = Notifier.taken()
     try:
@@ -150,7 +164,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def make_keys(config_dir: str | None) -> int:
-    """Make the missing keys of all roles. Return 0, or 78 if that fails, with the reason on stderr."""
+    """Make the missing keys of all roles of the master. Return exit code 0; 78, with the reason on stderr, if that
+    fails.
+    """
     try:
         options = load_whole_master(config_dir)
         configure("master", options)
@@ -161,7 +177,9 @@ def make_keys(config_dir: str | None) -> int:
 
 
 def _reloaded(plan: Plan, running: MasterOptions) -> Sequence[Child] | None:
-    """Return the children for the configuration as it is now. Return None, and log why, if it cannot be used."""
+    """Read the configuration again and return the new Child objects of the supervisor. Return None, and log the
+    reason, if the configuration cannot be used.
+    """
     try:
         options = load_whole_master(plan.config_dir)
         for name in ("redis_url", "redis_dir", "user"):
@@ -176,7 +194,7 @@ def _reloaded(plan: Plan, running: MasterOptions) -> Sequence[Child] | None:
 
 
 def _registry() -> Registry:
-    """Return the metrics of the supervisor itself."""
+    """Return a Registry with the metrics of the supervisor process itself: memory, CPU time, garbage collector."""
     registry = Registry()
     for source in (process_rows, collector_rows):
         registry.add(source)

@@ -22,10 +22,11 @@ _STOCK_PKI = "/etc/salt/pki/master"
 
 
 def complete(options: MasterOptions, config_dir: str | None) -> None:
-    """Make the missing keys of all roles, and give them to the user of the option ``user``.
+    """Make the missing keys of all roles, and make the user of the option ``user`` their owner. Do nothing if all keys
+    exist.
 
-    The work is done in a child process: the parent of the roles, which strangers reach, never has a key in its memory. Raises
-    ConfigError.
+    The work is done in a child process: the supervisor, from which the roles are forked, never has a key in its
+    memory. Raises ConfigError.
     """
     if options.key_dir:
         raise ConfigError(

@@ -1,4 +1,6 @@
-"""The Redis that salt-master starts where the configuration names none: on a Unix socket, in a directory of the master's user."""
+"""The Redis that ``salt-master`` starts if the configuration has no ``redis_url``: it listens on a Unix socket in a
+directory of the master's user.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +21,10 @@ _CONF = "redis.conf"
 
 
 def prepared(options: MasterOptions) -> Callable[[], int]:
-    """Write the configuration of the master's own Redis, and return the function that a child process runs to become Redis.
+    """Write the configuration file of the Redis that ``salt-master`` starts. Return the function that the child
+    process calls to become redis-server.
 
-    Raises ConfigError if there is no such program, or the directory of its data cannot be used.
+    Raises ConfigError if there is no redis-server, or if the directory of its data cannot be used.
     """
     directory, socket = Path(options.redis_dir), redis_socket(options)
     program = find_program()
@@ -44,7 +47,9 @@ def prepared(options: MasterOptions) -> Callable[[], int]:
 
 
 def _become(program: Path, directory: Path) -> int:
-    """Replace this process by redis-server. Paths in its configuration are relative to ``directory``."""
+    """Change to ``directory`` and replace this process by redis-server, which reads its configuration there. Raises
+    OSError.
+    """
     os.chdir(directory)
     os.umask(0o077)
     os.execv(program, [program.name, _CONF])

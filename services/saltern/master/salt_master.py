@@ -1,4 +1,6 @@
-"""The program ``salt-master``: all roles of a master on one machine, with the command line of Salt's."""
+"""The program ``salt-master``: runs all roles of a master on one machine, with the command line of stock Salt's
+salt-master.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The program ``salt-minion``: the minion with the command line of Salt's."""
+"""The program ``salt-minion``: runs the minion, with the command line of stock Salt's salt-minion."""
 
 from __future__ import annotations
 

@@ -65,22 +65,23 @@ def load_master(config_dir: str | None = None, env: Mapping[str, str] | None = N
 
 
 def load_whole_master(config_dir: str | None = None, env: Mapping[str, str] | None = None) -> MasterOptions:
-    """Return the options of ``salt-master``, which runs all roles on one machine, read as by ``load_master``.
+    """Return the options of ``salt-master``, which runs all roles on one machine. They are read as by ``load_master``,
+    with other defaults.
 
-    ``redis_url`` is empty if it is not set. Internal ports listen on loopback, unless ``internal_interface`` is set. The number
-    of workers is ``worker_threads``, unless ``worker_processes`` is set. Raises ConfigError.
+    ``redis_url`` is empty if it is not set. Internal ports listen on loopback, unless ``internal_interface`` is set.
+    The number of workers is ``worker_threads``, unless ``worker_processes`` is set. Raises ConfigError.
     """
     options = _read(config_dir, env, _ON_ONE_MACHINE)
     return _replaced(options, worker_processes=options.worker_processes or max(options.worker_threads, 1))
 
 
 def redis_socket(options: MasterOptions) -> Path:
-    """Return the path of the socket of the Redis that salt-master starts."""
+    """Return the path of the Unix socket of the Redis that salt-master itself starts."""
     return Path(options.redis_dir) / _REDIS_SOCKET
 
 
 def redis_socket_url(options: MasterOptions) -> str:
-    """Return the URL of the Redis that salt-master starts, for the option ``redis_url``."""
+    """Return the URL (``unix://...``) of the Redis that salt-master itself starts, for the option ``redis_url``."""
     return f"unix://{redis_socket(options)}"
 
 
@@ -95,7 +96,9 @@ def _read(config_dir: str | None, env: Mapping[str, str] | None, defaults: Mappi
 
 
 def _replaced(options: MasterOptions, **values: Any) -> MasterOptions:
-    """Return the options with other values, and with the notes of the options."""
+    """Return a copy of the options with these values replaced. The copy keeps the notes (remarks about the
+    configuration).
+    """
     return with_notes(dataclasses.replace(options, **values), notes_of(options))
 
 

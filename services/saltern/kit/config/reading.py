@@ -256,7 +256,7 @@ def read_options(
 ) -> Options:
     """Return the options of the class ``kind``, read from the configuration files and the environment.
 
-    ``defaults``: option -> value in place of its default. Raises ConfigError with all errors.
+    ``defaults`` maps options to default values that replace those of the class. Raises ConfigError with all errors.
     """
     reader = _Reader(kind)
     values: dict[str, Any] = {}

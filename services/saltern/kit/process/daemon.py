@@ -1,6 +1,8 @@
-"""The programs ``salt-minion`` and ``salt-master``: the command line that stock Salt's programs have, and ``-d``.
+"""The programs ``salt-minion`` and ``salt-master`` as processes: the command line that stock Salt's programs have, and
+the start in the background (``-d``).
 
-The options are passed on as environment variables of the configuration, so that every process of the program sees them.
+Options of the command line are passed on as environment variables of the configuration, so that every process of the
+program reads them.
 """
 
 from __future__ import annotations
@@ -30,7 +32,9 @@ _OVERRIDES = {"user": "USER", "log_file": "LOG_FILE", "log_file_level": "LOG_LEV
 
 @dataclass(frozen=True)
 class Program:
-    """One of the two programs: its name, what it is for, and its functions."""
+    """The program ``salt-minion`` or ``salt-master``: its name, its description for ``--help``, the function that
+    reads its configuration, and the function that runs it.
+    """
 
     #: ``salt-minion`` or ``salt-master``.
     name: str
@@ -45,9 +49,10 @@ class Program:
 
 
 def run_program(program: Program, argv: Sequence[str] | None = None) -> int:
-    """Run ``salt-minion`` or ``salt-master`` in the foreground or, with ``-d``, in the background. Return the exit code.
+    """Run ``salt-minion`` or ``salt-master`` in the foreground or, with ``-d``, in the background. Return the exit
+    code.
 
-    It is 64 for a wrong command line, and 78 where ``-d`` cannot start because of the configuration.
+    The exit code is 64 for a wrong command line, and 78 if ``-d`` is given and the configuration cannot be used.
     """
     flags = _parser(program).parse_args(sys.argv[1:] if argv is None else argv)
     if flags.words:
@@ -98,7 +103,9 @@ def _below(options: StateOptions, directory: str, program: Program) -> Path:
 
 
 def _log_file(options: StateOptions, program: Program) -> Path:
-    """Return the path of Salt's log file for a program in the background, below ``root_dir``. Say if it cannot be written."""
+    """Return the path of Salt's log file for a program in the background, below ``root_dir``. If the file cannot be
+    written, print the reason on stderr.
+    """
     path = Path(options.root_dir) / _LOGS / program.name.removeprefix("salt-")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -109,7 +116,9 @@ def _log_file(options: StateOptions, program: Program) -> Path:
 
 
 def _fork_into_background() -> bool:
-    """Go on in a process without a terminal, with / as its directory. Return True in the process that was started first."""
+    """Fork twice. Return True in the first process, which must then exit, and False in the background process, which
+    has no terminal and the working directory /.
+    """
     sys.stdout.flush()
     sys.stderr.flush()
     if os.fork():
@@ -130,7 +139,9 @@ def _fork_into_background() -> bool:
 
 @contextlib.contextmanager
 def _pid_in(path: Path | None) -> Iterator[None]:
-    """Keep this process's id in a file while the block runs. A file that cannot be written is named on stderr."""
+    """Context manager: write this process's id into the file ``path`` (None: no file), and remove the file after the
+    block. If the file cannot be written, print the reason on stderr.
+    """
     if path is None:
         yield
         return

@@ -14,26 +14,27 @@ _VARIABLE = "NOTIFY_SOCKET"
 
 @dataclass(frozen=True)
 class Notifier:
-    """Tells systemd when the service has started, and a line that ``systemctl status`` shows."""
+    """Sends messages to systemd: that this service has started, and the status line that ``systemctl status`` shows."""
 
     #: Address of systemd's socket; empty for a process that systemd did not start: then nothing is sent.
     address: str
 
     @classmethod
     def taken(cls, env: MutableMapping[str, str] | None = None) -> Notifier:
-        """Return the Notifier of this process, and remove systemd's variable from the environment.
+        """Return the Notifier for systemd's socket in the variable NOTIFY_SOCKET, and remove this variable from the
+        environment.
 
-        Programs that this process starts, such as commands of jobs, then do not speak to systemd in its name.
+        Programs that this process starts, such as commands of jobs, then cannot send messages to systemd in its name.
         """
         address = (os.environ if env is None else env).pop(_VARIABLE, "")
         return cls(f"\0{address[1:]}" if address.startswith("@") else address)
 
     def ready(self, status: str = "") -> None:
-        """Tell systemd that the service has started."""
+        """Tell systemd that this service has started; ``status`` is the line that ``systemctl status`` shows."""
         self._send("READY=1", f"STATUS={status}")
 
     def status(self, text: str) -> None:
-        """Set the line that ``systemctl status`` shows."""
+        """Send systemd the text that ``systemctl status`` shows for this service."""
         self._send(f"STATUS={text}")
 
     def _send(self, *lines: str) -> None:

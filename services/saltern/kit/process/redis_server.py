@@ -1,4 +1,4 @@
-"""The program redis-server and the configuration with which a supervisor of ours starts it."""
+"""The program redis-server, and the configuration with which the lab's launcher or ``salt-master`` starts it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The roles of a master as children of one parent process: the lab's launcher and ``salt-master`` fork them.
+"""The roles of a master as child processes of one parent: the lab's launcher or ``salt-master`` forks them.
 
-Options and roles are made before the forks, so that the roles share their memory; each role reads its keys after its fork.
-Source: docs/decisions/0017-workers-from-one-parent.md
+The parent reads the options and makes the Role objects before the forks, so that the roles share their memory; each
+role reads its keys after its fork. Source: docs/decisions/0017-workers-from-one-parent.md
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ _FIRST_NEEDED = ("encodings.idna", "secrets", "stringprep", "unicodedata")
 
 
 def load_shared_modules() -> None:
-    """Import the modules that several roles would load after their fork, so that they share their memory."""
+    """Import modules that several roles need, before the roles are forked, so that the roles share the memory of the
+    modules.
+    """
     for module in _FIRST_NEEDED:
         importlib.import_module(module)
 
@@ -33,12 +35,14 @@ def role_program(name: str) -> RoleProgram:
 
 
 def before_fork(program: RoleProgram, start: Start) -> Start:
-    """Return ``start`` with the role, which is made here and not after the fork. Raises ConfigError."""
+    """Return a copy of ``start`` (the values with which a role starts) with the Role object, so that it is made before
+    the fork. Raises ConfigError.
+    """
     return dataclasses.replace(start, role=new_role(program, start))
 
 
 def after_fork(program: RoleProgram, start: Start) -> Callable[[], int]:
-    """Return the function that a child process runs as this role; it returns the exit code."""
+    """Return the function that runs a role in its child process after the fork; the function returns the exit code."""
     return partial(_run, program, start)
 
 

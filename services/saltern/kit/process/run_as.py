@@ -23,7 +23,9 @@ def become(user: str) -> None:
 
 
 def passwd_entry(user: str) -> pwd.struct_passwd:
-    """Return the entry of ``user`` among this machine's users. Raise ConfigError if there is none."""
+    """Return the entry of the user ``user`` (uid, gid, home ...) in this machine's user database. Raise ConfigError if
+    there is no such user.
+    """
     try:
         return pwd.getpwnam(user)
     except KeyError as error:

@@ -94,7 +94,9 @@ class Refreshes:
 
 
 class ChildExits:
-    """Pipe that becomes readable when a child process of the zygote ends, so that an idle zygote need not look for it."""
+    """A pipe that becomes readable when a child process of the zygote ends, so that an idle zygote sleeps instead of
+    asking again and again.
+    """
 
     def __init__(self) -> None:
         self._reader, self._writer = os.pipe()
@@ -106,18 +108,20 @@ class ChildExits:
         signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
 
     def fileno(self) -> int:
-        """Return the file descriptor that becomes readable."""
+        """Return the pipe's file descriptor, which becomes readable when a child process ends."""
         return self._reader
 
     def clear(self) -> None:
-        """Empty the pipe. Call before the ended processes are collected."""
+        """Empty the pipe of child exits. Call before the ended child processes are collected."""
         with contextlib.suppress(BlockingIOError):
             while os.read(self._reader, 4096):
                 pass
 
     @staticmethod
     def stop() -> None:
-        """Give SIGCHLD its default action. Call first in each child: its own children do not concern the zygote."""
+        """Restore the default action of SIGCHLD and stop writing to the pipe. Call first in each child of the zygote,
+        because its own children do not concern the zygote.
+        """
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
 
