@@ -54,11 +54,18 @@ MINION = (
     *TRACING,
 )
 
+#: services' extra ``eauth``: the workers check passwords.
+EAUTH = ("bcrypt", "ldap3", "libpass", "pyasn1", "pyjwt", "python-pam")
+
+#: services' extra ``api``. The API has its own image: workers have none of it.
+API = ("anyio", "click", "h11", "idna", "starlette", "typing-extensions", "uvicorn", "websockets")
+
 SETS: dict[str, tuple[str, ...]] = {
     "minion": MINION,
     # async-timeout: redis asks for it on Python before 3.11.3, which Debian bookworm has.
     # google-re2: services' extra ``master``.
-    "master": (*MINION, "async-timeout", "google-re2", "redis"),
+    "master": (*MINION, *EAUTH, "async-timeout", "google-re2", "redis"),
+    "api": tuple(dict.fromkeys((*MINION, *API))),
     "build": ("editables", "hatchling", "packaging", "pathspec", "pluggy", "tomlkit", "trove-classifiers"),
 }
 

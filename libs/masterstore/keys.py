@@ -8,6 +8,7 @@ on working. All other keys begin with ``salt:``.
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -94,6 +95,9 @@ KEYS: tuple[KeySpec, ...] = (
     KeySpec("audit", "salt:audit", "stream", "none: capped", "mworker", "tools", "about audit_kept entries, audit_max_bytes in all", "who did what on the master: JSON of an entry (entry), and a code (mac) by which `saltern audit verify` knows that a worker wrote it"),
     KeySpec("audit_seals", "salt:audit:seals", "stream", "none: capped", "mworker", "mworker, tools", "at most one for each entry in salt:audit; leaves with its entries", "hash chain over the audit record: JSON of a seal (seal) with a digest of entries and the hash of the seal before, and a code (mac)"),
     KeySpec("audit_end", "salt:audit:end", "hash", "none: two fields", "mworker", "mworker, tools", "two fields", "the last seal of salt:audit:seals (seal), and a code (mac) by which workers know that a worker wrote it"),
+    KeySpec("token", "salt:token:<digest>", "hash", "token_expire", "mworker", "mworker", "TTL", "a user who signed in (eauth): JSON of name, backend, groups, start and end (record), and its code (mac). <digest> is the SHA-256 of the token; the token itself is nowhere in Redis"),
+    KeySpec("tokens_of", "salt:tokens:<digest>", "zset", "token_expire", "mworker", "mworker", "eauth_tokens_per_user", "digests of a user's tokens, scored by the milliseconds of their end; <digest> is the SHA-256 of backend and user"),
+    KeySpec("login_failures", "salt:logins:<digest>", "string", "a minute", "mworker", "mworker", "TTL", "number of failed sign-ins (eauth) of an address or a user; <digest> is its SHA-256"),
     KeySpec("schema", "salt:schema", "string", "none: one number", "mworker", "all", "one number", "version of this table"),
 )  # fmt: skip
 
@@ -142,6 +146,7 @@ INDEX = "salt:idx:"
 LARGE = "salt:large:"
 SPENT = "salt:spent:"
 MINE = "salt:mine:"
+TOKEN = "salt:token:"
 
 #: Longest value that an index key contains unhashed, bytes.
 _LONGEST_VALUE = 128
@@ -280,6 +285,21 @@ def pillar_cache(minion: str) -> str:
 def nonce(minion: str, value: str) -> str:
     """Redis key that exists while the nonce of a minion's request is remembered, so that a repeated request is recognised."""
     return f"salt:nonce:{minion}:{value}"
+
+
+def token(digest: str) -> str:
+    """Redis key of an eauth token, by the SHA-256 digest of its text."""
+    return TOKEN + digest
+
+
+def tokens_of(eauth: str, user: str) -> str:
+    """Redis key of the digests of a user's eauth tokens."""
+    return f"salt:tokens:{hashlib.sha256(json.dumps([eauth, user]).encode()).hexdigest()}"
+
+
+def login_failures(subject: str) -> str:
+    """Redis key of the number of failed sign-ins of a subject: an address or a user."""
+    return f"salt:logins:{hashlib.sha256(subject.encode('utf-8', 'surrogateescape')).hexdigest()}"
 
 
 def lock(name: str) -> str:

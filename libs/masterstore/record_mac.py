@@ -24,6 +24,7 @@ RecordMac: TypeAlias = Callable[[str, bytes], bytes]
 PUBLICATION, LOAD, OWN_LOAD, ACCEPTED_KEY = "publication", "load", "own load", "accepted key"
 AUDIT_ENTRY, AUDIT_SEAL, AUDIT_END = "audit entry", "audit seal", "audit end"
 EVENT, GROUP_STATE, MINE = "event", "group state", "mine"
+TOKEN = "eauth token"
 
 _ADVICE = "Whoever writes to Redis beside the master made it; after an upgrade see the option accept_unsigned_records"
 

@@ -24,6 +24,7 @@ from masterstore.replays import Replays
 from masterstore.runner_jobs import RunnerJobs
 from masterstore.schema import Schema
 from masterstore.sign_ins import SignIns
+from masterstore.tokens import Tokens
 
 
 class Store:
@@ -60,6 +61,7 @@ class Store:
         self.replays = Replays(client)
         self.epochs = EpochStore(client)
         self.sign_ins = SignIns(client, records)
+        self.tokens = Tokens(client, records)
         self.locks = Locks(client)
         self.schema = Schema(client)
 

@@ -13,6 +13,7 @@ from masterstore.client import text
 from masterstore.jobs import UnaskedLimits
 from masterstore.keys import KEYS, KeySpec
 from masterstore.store import Store
+from masterstore.tokens import Token
 
 JID, RUNNER, LATE = "20260101000000000000", "20260101000001000000", "20260101000002000000"
 BEGUN, WAITS = "20260101000003000000", "20260101000004000000"
@@ -31,6 +32,7 @@ PARTS = {
     "value": r".+",
     "group": r"\w+",
     "nonce": "[0-9a-f]{32}",
+    "digest": "[0-9a-f]{64}",
 }
 
 
@@ -96,6 +98,8 @@ def everything(store: Store) -> None:
     store.epochs.rotate_session()
     store.schema.begin()
     store.locks.acquire("trim", "one", 60_000)
+    store.tokens.add("ab", Token("ann", "file", (), 1.0, 500.0), most=10)
+    store.tokens.record_failure(["user ann"], window=60)
 
 
 #: Rows whose key ends by itself, and the largest number of seconds until then in ``everything``.
@@ -118,6 +122,9 @@ ENDS = {
     "nonce": 660,
     "stock_sign_ins": 60,
     "master_keys": 90 * 86400,
+    "token": 500,
+    "tokens_of": 500,
+    "login_failures": 60,
 }
 
 
@@ -236,6 +243,9 @@ def test_keys_are_spelled_as_the_table_has_them(spec: KeySpec) -> None:
         "audit_seals": keys.AUDIT_SEALS,
         "audit_end": keys.AUDIT_END,
         "schema": keys.SCHEMA,
+        "token": keys.token("0" * 64),
+        "tokens_of": keys.tokens_of("file", "ann"),
+        "login_failures": keys.login_failures("user ann"),
     }
     assert row_of(spelled[spec.name]) is spec
 

@@ -22,17 +22,19 @@ class DeferredReply:
     refused: object
     #: Called with the reason if the child process fails.
     lost: Callable[[str], None] = _nothing
+    #: Who asked, for the limit of child processes of one sender; empty: the minion's id.
+    requester: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class SealedDeferredReply:
-    """A DeferredReply whose value is the encrypted bytes of the reply, ready to be sent to the minion.
+    """A DeferredReply whose value is the bytes of the reply, ready to be sent: encrypted for a minion, packed for an operator.
 
-    ``work`` returns the encrypted reply; ``refused`` is the encrypted reply for the case that the child process fails.
+    ``work`` returns the reply; ``refused`` is the reply for the case that the child process fails.
     """
 
     work: Callable[[], bytes] | None
     refused: bytes
     lost: Callable[[str], None] = _nothing
-    #: Id of the minion that sent the request.
+    #: Id of the minion that sent the request, or who signs in.
     requester: str = ""

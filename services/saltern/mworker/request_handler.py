@@ -15,9 +15,10 @@ import msgpack
 from masterstore.errors import StoreError, StoreUnavailable
 from masterstore.keys import REQUEST_TTL
 from masterstore.replays import Verdict
+from masterstore.tokens import Token
 from saltern.kit.config.worker_pools import ONE_POOL, Pools
 from saltern.kit.links.control import ControlError, ok, refused
-from saltern.kit.links.rights import Kind, Rights, barred_by_list, question_of, rights_of_operator
+from saltern.kit.links.rights import Kind, Rights, barred_by_list, question_of, rights_of_operator, rights_of_user
 from saltern.kit.links.sockets import NAMES
 from saltern.kit.links.worker_link import AGAIN
 from saltern.mworker import sign_in
@@ -259,7 +260,7 @@ class RequestHandler:
             sig_algo=opened.sig_algo,
         )
 
-    def _control(self, client: str, payload: bytes) -> tuple[str, str, bytes]:
+    def _control(self, client: str, payload: bytes) -> tuple[str, str, bytes | SealedDeferredReply]:
         cmd = "unknown"
         try:
             fields = _fields(payload)
@@ -276,11 +277,15 @@ class RequestHandler:
             if self._context.log.isEnabledFor(logging.DEBUG):
                 self._context.log.debug("request %s%s", cmd, _subject(fields), extra={"client": client})
             self._begin(cmd)
-            if client and client not in NAMES:
+            token = self._token(fields)
+            if token is not None:
+                fields = {**{name: value for name, value in fields.items() if name != "token"}, "user": token.user}
+            elif client and client not in NAMES:
                 # An operator with an own key cannot act under another name.
                 fields = {**fields, "user": client}
-            fields = {**fields, "within": self._authorise(client, row.policy, fields)}
-            return cmd, "ok", ok(row.handler(self._context, client, fields))
+            fields = {**fields, "within": self._authorise(client, row.policy, fields, token)}
+            value = row.handler(self._context, client, fields)
+            return cmd, "ok", self._deferred_answer(cmd, value) if isinstance(value, DeferredReply) else ok(value)
         except _OtherPool:
             raise
         except ControlError as error:
@@ -301,6 +306,39 @@ class RequestHandler:
                 refused("InternalError", f"{cmd} failed on the master: {error}; its log has the details"),
             )
 
+    def _token(self, fields: Mapping[str, object]) -> Token | None:
+        """Return the eauth token that a request carries in the field ``token``; None if it has no such field.
+
+        Raises ControlError for a token that is unknown or has expired: such a request never falls back to the rights of its key.
+        """
+        if "token" not in fields:
+            return None
+        text = fields["token"]
+        found = self._context.store.tokens.find(text, time.time()) if isinstance(text, str) and text else None
+        if found is None:
+            raise ControlError("TokenAuthenticationError", "the token is unknown or has expired")
+        return found
+
+    def _deferred_answer(self, cmd: str, deferred: DeferredReply) -> SealedDeferredReply:
+        """Return the deferred reply to an operator's command; its errors become refusals."""
+        work, log = deferred.work, self._context.log
+
+        def answer() -> bytes:
+            assert work is not None
+            try:
+                return ok(work())
+            except ControlError as error:
+                return refused(error.name, error.message)
+            except StoreError as error:
+                log.error("%s", error, extra={"cmd": cmd})
+                return refused("StoreUnavailable", str(error))
+            except Exception as error:
+                log.exception("a command failed", extra={"cmd": cmd})
+                return refused("InternalError", f"{cmd} failed on the master: {type(error).__name__}; see its log")
+
+        busy = refused("Busy", f"the master has no process for {cmd} now; try again")
+        return SealedDeferredReply(answer, busy, deferred.lost, deferred.requester)
+
     def _log_outage(self, error: StoreUnavailable, cmd: str) -> None:
         """Log that Redis does not answer, once for each outage: every minion repeats its requests meanwhile."""
         level = logging.DEBUG if self._redis_away else logging.ERROR
@@ -315,31 +353,34 @@ class RequestHandler:
         self._last_fault = str(error)
         self._context.log.log(level, "%s", error, extra={"cmd": cmd})
 
-    def _authorise(self, client: str, policy: ControlPolicy, fields: Mapping[str, object]) -> frozenset[str] | None:
+    def _authorise(
+        self, client: str, policy: ControlPolicy, fields: Mapping[str, object], token: Token | None = None
+    ) -> frozenset[str] | None:
         """Return the minion ids to which the operator's publish request is restricted, or None for no restriction.
 
-        Raises ControlError if the operator's access list does not allow the request.
+        ``token``: the user for whom the key acts; the user's rights then count in place of the key's. Raises ControlError if the
+        access list does not allow the request.
         """
-        options, name = self._context.options, client or "this key"
+        options, name = self._context.options, token.user if token else client or "this key"
         if policy is ControlPolicy.ANY:
             return None
         kind = Kind(policy.value)
         calls = calls_of(fields) if kind is Kind.PUBLISH else [call_of(fields)]
-        if kind is not Kind.JOBS:
+        if kind not in (Kind.JOBS, Kind.EVENTS):
             who = [client, str(fields.get("user") or "")]
             published = [call.fun for call in calls] if kind is Kind.PUBLISH else []
             if named := barred_by_list(options.publisher_acl_blacklist, who, published):
                 raise ControlError("AuthorizationError", f"{named} is barred (option publisher_acl_blacklist)")
-        rights = rights_of_operator(options.control_acl, options.publisher_acl, client)
+        rights = self._rights(client, token)
         if kind is not Kind.PUBLISH:
             if decided(rights, kind, calls).refused:
-                what = "" if kind is Kind.JOBS or rights.whole_names else f" for {calls[0].fun}"
+                what = "" if kind in (Kind.JOBS, Kind.EVENTS) or rights.whole_names else f" for {calls[0].fun}"
                 raise ControlError("AuthorizationError", f"{name} may not use {kind.value}{what} ({_where(rights)})")
             return None
         question = question_of(fields)
         if question and not decided(rights, kind, calls).everywhere:
             reads_jobs = not decided(rights, Kind.JOBS, calls).refused
-            if self._may_ask(client, reads_jobs, *question):
+            if self._may_ask(token.user if token else client, reads_jobs, *question):
                 return question[1]
         delimiter = kwargs.get("delimiter") if isinstance(kwargs := fields.get("kwargs"), dict) else None
         tgt, tgt_type = fields.get("tgt", "*"), str(fields.get("tgt_type") or "glob")
@@ -348,6 +389,14 @@ class RequestHandler:
         except NotAllowed as error:
             on = "" if rights.whole_names else f" on {tgt}"
             raise ControlError("AuthorizationError", f"{name} may not run {error}{on} ({_where(rights)})") from error
+
+    def _rights(self, client: str, token: Token | None) -> Rights:
+        options = self._context.options
+        if token is None:
+            return rights_of_operator(options.control_acl, options.publisher_acl, client)
+        return rights_of_user(
+            options.external_auth, token.eauth, token.user, token.groups, permissive=options.permissive_acl
+        )
 
     def _may_ask(self, client: str, reads_jobs: bool, jid: str, minions: frozenset[str]) -> bool:
         """Return whether an operator may ask which of these minions still run a job: the operator's own job, or any job

@@ -21,6 +21,7 @@ from saltern.kit.keys.master_keys import MasterKeys, record_mac
 from saltern.kit.links.event_bus import Prepared
 from saltern.kit.process.metrics import new_metrics
 from saltern.kit.trees.served_files import file_server
+from saltern.mworker.deferred_reply import SealedDeferredReply
 from saltern.mworker.request_handler import RequestHandler
 from saltern.mworker.worker_context import WorkerContext
 from saltwire.crypticle import Crypticle
@@ -117,9 +118,11 @@ class Worker:
 
     def control(self, cmd: str, client: str = "cli", **fields: Any) -> Any:
         """The value, or ``(name, message)`` of the refusal."""
-        reply = msgpack.unpackb(
-            self.handler.answer(b"control", client, msgpack.packb({"cmd": cmd, **fields})), strict_map_key=False
-        )
+        answer = self.handler.answer(b"control", client, msgpack.packb({"cmd": cmd, **fields}))
+        if isinstance(answer, SealedDeferredReply):
+            assert answer.work is not None
+            answer = answer.work()
+        reply = msgpack.unpackb(answer, strict_map_key=False)
         if "error" in reply:
             return reply["error"]["name"], reply["error"]["message"]
         return reply["ok"]

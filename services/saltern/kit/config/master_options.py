@@ -331,6 +331,33 @@ class MasterOptions(StateOptions, FileserverOptions, WorkerOptions):
     publisher_acl: dict[str, list[Any]] = option(
         {}, "operator's key name -> functions, `target: functions`, @runner, @wheel, as Salt has them for users"
     )
+    external_auth: dict[str, Any] = option(
+        {},
+        "backend (file, ldap, oidc, pam, sharedsecret) -> user, or group with a % at the end -> functions, "
+        "`target: functions`, @runner, @wheel, @jobs: who may use the API and `salt -a` (docs/api.md)",
+    )
+    permissive_acl: bool = option(
+        False, "the row `*` of external_auth counts for every user, also for users with a row"
+    )
+    token_expire: int = option(43200, "seconds for which a token of external_auth, and a session of the API, is valid")
+    token_expire_user_override: bool | dict[str, list[str]] = option(
+        False, "users may ask for tokens that live longer than token_expire: all, or backend -> users"
+    )
+    eauth_tokens_per_user: int = option(
+        100, "largest number of tokens of one user of external_auth; a further sign-in revokes the one that ends first"
+    )
+    eauth_failures_per_minute: int = option(
+        20,
+        "failed sign-ins of one address within a minute after which further ones are refused; of one user five times as many; "
+        "0: unlimited",
+    )
+    sharedsecret: str = option("", "password of every user of the backend sharedsecret of external_auth")
+    netapi_enable_clients: list[str] = option(
+        [],
+        "clients that the API offers: local, local_async, local_batch, local_subset, runner, runner_async, wheel, wheel_async; "
+        "as in Salt none by default",
+    )
+    rest_cherrypy: dict[str, Any] = option({}, "settings of the API, as Salt has them (docs/api.md#settings)")
     publisher_acl_blacklist: dict[str, list[str]] = option(
         {}, "users, and modules (functions), whose publications are refused: names, globs, regular expressions"
     )

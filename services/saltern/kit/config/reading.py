@@ -23,7 +23,7 @@ import dataclasses
 import os
 import re
 import typing
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -69,6 +69,9 @@ _FILE = "_file"
 
 #: Options whose value may be ``file://PATH``: the file is read when it is needed, because it may be replaced while roles run.
 _IN_FILES = frozenset({"redis_url"})
+
+#: Options that are passwords of users' sign-in.
+_PASSWORDS = frozenset({"sharedsecret", "auth.ldap.bindpw"})
 
 #: Options that several files of ``<file>.d`` may each say a part of. What the main file says of them counts only without those, as
 #: in Salt: one of them is what was saved of the whole.
@@ -152,9 +155,19 @@ def as_opts(options: StateOptions, **more: Any) -> dict[str, Any]:
     return {**options.module_settings, **fields, **place, **more}
 
 
+def without(opts: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+    """Return the map of options ``opts`` without these names, also among the users' own keys (``module_settings``)."""
+    left = {name: value for name, value in opts.items() if name not in names}
+    if isinstance(own := left.get("module_settings"), Mapping):
+        left["module_settings"] = {name: value for name, value in own.items() if name not in names}
+    return left
+
+
 def shown(options: StateOptions) -> dict[str, Any]:
-    """Return the map of option name to value that people and job caches may see: without the credentials for Redis."""
-    opts = as_opts(options)
+    """Return the map of option name to value that people and job caches may see: without the credentials for Redis and
+    for users' sign-in.
+    """
+    opts = without(as_opts(options), _PASSWORDS)
     if "redis_url" not in opts:
         return opts
     return {**opts, "redis_url": re.sub(r"//[^/?]*@", "//", opts["redis_url"]).partition("?")[0]}

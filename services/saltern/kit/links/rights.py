@@ -44,6 +44,8 @@ OWN_ROWS: Mapping[str, Sequence[str]] = MappingProxyType(
         "mworker": (".*", "@runner", "@wheel", "@jobs"),
         "reactor": (".*", "@runner", "@wheel"),
         "maintenance": ("@runner",),
+        # Reads events. What its users do is decided by their own rights (``rights_of_user``).
+        "api": ("@events",),
     }
 )
 
@@ -56,6 +58,8 @@ class Kind(Enum):
     WHEEL = "@wheel"
     #: Queries about jobs and minions.
     JOBS = "@jobs"
+    #: Events: of the bus, and those that were kept. Whoever has any right may read them.
+    EVENTS = "@events"
 
 
 class Call(NamedTuple):
@@ -224,6 +228,9 @@ def _targets(rights: Rights, kind: Kind, call: Call) -> Iterator[str]:
             return
         for rule in rights.rules:
             yield from _whole_name(rule, call.fun) if rights.whole_names else _published(rule, call)
+    elif kind is Kind.EVENTS:
+        if rights.rules:
+            yield EVERYWHERE
     elif rights.whole_names:
         if kind.value in rights.rules:
             yield EVERYWHERE

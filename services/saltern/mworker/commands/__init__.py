@@ -18,6 +18,7 @@ from saltern.mworker.commands import (
     files,
     jobs,
     keys,
+    logins,
     mine,
     missed,
     peers,
@@ -74,6 +75,8 @@ class ControlPolicy(Enum):
     RUNNER = "@runner"
     #: The operator's access list must contain @wheel.
     WHEEL = "@wheel"
+    #: The operator's access list must contain anything: events are for everybody who may do something.
+    EVENTS = "@events"
     #: Every known operator key may use the command.
     ANY = "any"
 
@@ -144,4 +147,10 @@ CONTROL_COMMANDS: Mapping[str, ControlCommand] = {
     "find_jobs": ControlCommand(ControlPolicy.JOBS, jobs.find_jobs),
     "runner": ControlCommand(ControlPolicy.RUNNER, control.runner),
     "wheel": ControlCommand(ControlPolicy.WHEEL, wheel.wheel),
+    # Users of external_auth. Whoever knows a password or a token may use the first three.
+    "login": ControlCommand(ControlPolicy.ANY, logins.login),
+    "logout": ControlCommand(ControlPolicy.ANY, logins.logout),
+    "token_info": ControlCommand(ControlPolicy.ANY, logins.token_info),
+    "kept_events": ControlCommand(ControlPolicy.EVENTS, logins.kept_events),
+    "hook": ControlCommand(ControlPolicy.ANY, logins.hook),
 }

@@ -9,11 +9,13 @@ from __future__ import annotations
 import inspect
 import time
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeAlias
 
 from masterstore.errors import StoreUnavailable
 from saltern.kit.config.master import as_opts
+from saltern.kit.config.reading import without
 from saltern.kit.links.control import ControlError
 from saltern.mworker.commands import keys, roots
 from saltern.mworker.worker_context import WorkerContext
@@ -29,7 +31,7 @@ from statecore.runtime.runtime import local_runtime
 WheelFunction: TypeAlias = Callable[..., object]
 
 #: Options that contain passwords, or URLs with passwords.
-_SECRET = frozenset({"redis_url", "proxy_password"})
+_SECRET = frozenset({"redis_url", "proxy_password", "sharedsecret", "auth.ldap.bindpw"})
 
 #: Functions whose values contain private keys; their values are left out of events.
 _SECRET_RESULTS = frozenset({"key.gen", "key.gen_accept"})
@@ -38,6 +40,8 @@ _SECRET_RESULTS = frozenset({"key.gen", "key.gen_accept"})
 def wheel(context: WorkerContext, client: str, fields: Mapping[str, object]) -> object:
     """Run one wheel function and return its value. Raises ControlError for an unknown function, or with the function's
     own error.
+
+    With the field ``full`` return {"tag", "data"} of the event ``salt/wheel/<jid>/ret``, as Salt's wheel client does.
     """
     fun = str(fields.get("fun", ""))
     arg, kwarg = fields.get("arg") or [], fields.get("kwarg") or {}
@@ -71,7 +75,13 @@ def wheel(context: WorkerContext, client: str, fields: Mapping[str, object]) -> 
         raise ControlError(type(error).__name__, message) from error
     shown = "not shown: it contains a private key" if fun in _SECRET_RESULTS else value
     context.fire(f"{stem}/ret", {**told, "return": shown, "success": True})
+    if fields.get("full"):
+        return {"tag": stem, "data": {**told, "return": value, "success": True, "_stamp": _now()}}
     return value
+
+
+def _now() -> str:
+    return datetime.now(UTC).replace(tzinfo=None).isoformat()
 
 
 def _function(context: WorkerContext, fun: str) -> WheelFunction:
@@ -122,7 +132,7 @@ def _users(context: WorkerContext, fun: str) -> WheelFunction | None:
 
 def values(context: WorkerContext) -> dict[str, object]:
     """Return all options of the master except those that hold passwords."""
-    return {name: value for name, value in as_opts(context.options).items() if name not in _SECRET}
+    return without(as_opts(context.options), _SECRET)
 
 
 def unwritable(context: WorkerContext, *args: object, **kwargs: object) -> None:

@@ -1,0 +1,205 @@
+"""The control commands by which users sign in (eauth), and by which the API reads kept events and passes on webhooks.
+
+A user who signed in sends the token with each command (field ``token``). The user's rights are those of ``external_auth``, whatever
+the key that carries the request may do (``RequestHandler``).
+
+Source: docs/api.md#how-a-request-is-decided
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from masterstore.tokens import Token
+from saltern.kit.config.master import as_opts
+from saltern.kit.links.control import ControlError
+from saltern.kit.links.rights import rights_of_user
+from saltern.kit.links.sockets import NAMES
+from saltern.mworker import eauth
+from saltern.mworker.deferred_reply import DeferredReply
+from saltern.mworker.eauth.identity import EauthFault, Identity
+from saltern.mworker.worker_context import WorkerContext
+
+#: Said of every sign-in that fails, whatever the reason: who tries passwords learns nothing more.
+FAILED = "Authentication failure"
+
+#: Bytes of a token by its kind: a session's is as long as that of Salt's API, any other's as long as Salt's eauth tokens.
+_BYTES: Mapping[str, int] = {"session": 20, "token": 32}
+
+#: Seconds for which failed sign-ins count.
+_WINDOW = 60
+
+#: Failed sign-ins of one user, from all addresses together, for each that one address may have.
+_OF_USER = 5
+
+#: Longest life of a token, seconds.
+_LONGEST = 10 * 365 * 86400
+
+#: Most kept events in one answer, and about how many bytes.
+_EVENTS, _EVENT_BYTES = 500, 4 * 1024 * 1024
+
+#: One part of a webhook's tag.
+_PART = re.compile(r"[^\x00-\x20\x7f/]{1,128}")
+
+
+def login(context: WorkerContext, client: str, fields: Mapping[str, object]) -> DeferredReply:
+    """Check ``username`` and ``password`` by the backend ``eauth`` and return {token, start, expire, name, eauth, groups, perms}.
+
+    ``kind``: "session" for a token of 40 hexadecimal digits, else 64. ``address``: where the user is, as the API saw it. Raises
+    ControlError with the name EauthAuthenticationError, or TooManyLogins after ``eauth_failures_per_minute``.
+    """
+    user, password, backend = (_text(fields, name) for name in ("username", "password", "eauth"))
+    address, kind = _text(fields, "address"), "session" if fields.get("kind") == "session" else "token"
+    subjects = [*([f"address {address}"] if address else []), f"user {backend} {user}"]
+    _check_rate(context, subjects)
+    seconds = _seconds(fields.get("token_expire"))
+
+    def work() -> dict[str, object]:
+        identity = _checked(context, backend, user, password, address)
+        if identity is None:
+            context.store.tokens.record_failure(subjects, window=_WINDOW)
+            raise ControlError("EauthAuthenticationError", FAILED)
+        return _new_token(context, identity, backend, kind, _allowed_seconds(context, identity, backend, seconds))
+
+    return DeferredReply(work, refused=None, requester=f"login {address or client}")
+
+
+def _checked(context: WorkerContext, backend: str, user: str, password: str, address: str) -> Identity | None:
+    settings: dict[str, Any] = as_opts(context.options)
+    where = f" from {address}" if address else ""
+    try:
+        identity = eauth.check(settings, backend, user, password)
+    except EauthFault as fault:
+        context.log.error("eauth: nobody can sign in by this backend: %s", fault)
+        raise ControlError("EauthAuthenticationError", FAILED) from fault
+    if identity is None:
+        context.log.warning("eauth %s: user %r%s did not sign in: wrong password or token", backend, user, where)
+    else:
+        context.log.info("eauth %s: user %r%s signed in", backend, identity.user, where)
+    return identity
+
+
+def _new_token(
+    context: WorkerContext, identity: Identity, backend: str, kind: str, seconds: float
+) -> dict[str, object]:
+    now = time.time()
+    token = Token(identity.user, backend, identity.groups, now, now + seconds)
+    text = secrets.token_hex(_BYTES[kind])
+    context.store.tokens.add(text, token, most=context.options.eauth_tokens_per_user)
+    return {"token": text, **_described(context, token)}
+
+
+def _described(context: WorkerContext, token: Token) -> dict[str, object]:
+    rights = rights_of_user(
+        context.options.external_auth,
+        token.eauth,
+        token.user,
+        token.groups,
+        permissive=context.options.permissive_acl,
+    )
+    return {
+        "start": token.start,
+        "expire": token.expire,
+        "name": token.user,
+        "eauth": token.eauth,
+        "groups": list(token.groups),
+        "perms": list(rights.rules),
+    }
+
+
+def token_info(context: WorkerContext, client: str, fields: Mapping[str, object]) -> dict[str, object]:
+    """Return {start, expire, name, eauth, groups, perms} of the token that the request carries."""
+    found = context.store.tokens.find(_text(fields, "of"), time.time())
+    if found is None:
+        raise ControlError("TokenAuthenticationError", "the token is unknown or has expired")
+    return _described(context, found)
+
+
+def logout(context: WorkerContext, client: str, fields: Mapping[str, object]) -> bool:
+    """Revoke the token ``of``, or with ``everywhere`` all tokens of its user; return whether the token existed."""
+    text = _text(fields, "of")
+    found = context.store.tokens.find(text, time.time())
+    if found is not None and fields.get("everywhere"):
+        context.store.tokens.revoke_all(found.eauth, found.user)
+    return context.store.tokens.revoke(text) or found is not None
+
+
+def kept_events(context: WorkerContext, client: str, fields: Mapping[str, object]) -> list[bytes]:
+    """Return packed events that were kept at ``after`` (milliseconds since 1970) or later, oldest first, 500 at most.
+
+    The command also asks the workers to keep events for the next day, as long as somebody repeats it.
+    """
+    after = fields.get("after")
+    if not isinstance(after, int) or after < 0:
+        raise ControlError("InvocationError", f"after must be milliseconds since 1970, not {after!r}")
+    if fields.get("keep"):
+        context.store.events.want("api", ["*"])
+    # Events of the same millisecond count too: the position is before the first one.
+    found, _ = context.store.events.read(f"{max(after - 1, 0)}-{2**63}/0", 1, _EVENTS)
+    frames: list[bytes] = []
+    size = 0
+    for event in found:
+        size += len(event.frame)
+        if frames and size > _EVENT_BYTES:
+            break
+        frames.append(event.frame)
+    return frames
+
+
+def hook(context: WorkerContext, client: str, fields: Mapping[str, object]) -> bool:
+    """Fire the event ``salt/netapi/hook/<path>`` of a webhook with its ``data``; return whether it was sent.
+
+    Only the master's own keys may ask for it: the API decides which webhooks need a signed-in user.
+    """
+    if client not in NAMES:
+        raise ControlError("AuthorizationError", f"{client} may not pass on webhooks")
+    path, data = fields.get("path"), fields.get("data")
+    if not isinstance(path, list) or not all(isinstance(part, str) and _PART.fullmatch(part) for part in path):
+        raise ControlError("InvocationError", "a webhook's path has parts of 1 to 128 characters without spaces")
+    if not isinstance(data, Mapping):
+        raise ControlError("InvocationError", "a webhook's data must be a map")
+    return context.fire("/".join(("salt", "netapi", "hook", *path)), data)
+
+
+def _check_rate(context: WorkerContext, subjects: list[str]) -> None:
+    most = context.options.eauth_failures_per_minute
+    if not most:
+        return
+    limits = [most if subject.startswith("address ") else most * _OF_USER for subject in subjects]
+    counts = context.store.tokens.failures(subjects)
+    if any(count >= limit for count, limit in zip(counts, limits, strict=True)):
+        raise ControlError("TooManyLogins", "too many failed sign-ins; try again in a minute")
+
+
+def _seconds(wanted: object) -> float:
+    """Return for how many seconds a user wants a token to live; 0 if the user does not say. Raises ControlError."""
+    if wanted in (None, ""):
+        return 0.0
+    try:
+        seconds = float(str(wanted))
+    except ValueError as error:
+        raise ControlError("InvocationError", f"token_expire must be a number of seconds, not {wanted!r}") from error
+    if not 1 <= seconds <= _LONGEST:
+        raise ControlError("InvocationError", f"token_expire: {wanted} s is no time that a token can live")
+    return seconds
+
+
+def _allowed_seconds(context: WorkerContext, identity: Identity, backend: str, wanted: float) -> float:
+    """Return how long a new token lives: the option ``token_expire``, or less if the user wants so.
+
+    Users of ``token_expire_user_override`` may also want more.
+    """
+    most, override = float(context.options.token_expire), context.options.token_expire_user_override
+    more = identity.user in override.get(backend, ()) if isinstance(override, dict) else override
+    return (wanted if more else min(wanted, most)) if wanted else most
+
+
+def _text(fields: Mapping[str, object], name: str) -> str:
+    value = fields.get(name)
+    if value is not None and not isinstance(value, str | int | float):
+        raise ControlError("InvocationError", f"{name} must be text")
+    return "" if value is None else str(value)

@@ -1,0 +1,73 @@
+"""The eauth backend ``file``: a text file of users and passwords, Apache's htpasswd, or Apache's htdigest.
+
+Settings are the keys of ``external_auth: file:`` that begin with ``^``, as in Salt: ``^filename``, ``^filetype`` (text, htpasswd,
+htdigest), ``^realm``, ``^hashtype``, ``^field_separator``, ``^username_field``, ``^password_field``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Mapping
+from pathlib import Path
+
+from saltern.mworker.eauth.identity import EauthFault, Identity, missing
+
+_DEFAULTS: Mapping[str, object] = {
+    "filetype": "text",
+    "hashtype": "plaintext",
+    "field_separator": ":",
+    "username_field": 1,
+    "password_field": 2,
+}
+
+
+def check(settings: Mapping[str, object], user: str, password: str) -> Identity | None:
+    """Return the Identity of a user of the file; None for another password or an unknown user. Raises EauthFault."""
+    rows = settings["external_auth"]
+    given = rows.get("file") if isinstance(rows, Mapping) else None
+    said = given if isinstance(given, Mapping) else {}
+    own = {**_DEFAULTS, **{str(name)[1:]: value for name, value in said.items() if str(name).startswith("^")}}
+    path = Path(str(own.get("filename") or ""))
+    if not own.get("filename"):
+        raise EauthFault("external_auth: file: ^filename names no file")
+    kind = str(own["filetype"]).lower()
+    if kind not in ("text", "htpasswd", "htdigest"):
+        raise EauthFault(f"external_auth: file: ^filetype is text, htpasswd or htdigest, not {kind!r}")
+    try:
+        known = _of_text(path, own, user, password) if kind == "text" else _of_apache(path, own, user, password)
+    except (OSError, UnicodeDecodeError) as error:
+        raise EauthFault(f"external_auth: file: {path}: {error}") from error
+    return Identity(user) if known else None
+
+
+def _of_text(path: Path, own: Mapping[str, object], user: str, password: str) -> bool:
+    try:
+        name_at, word_at = (int(str(own[field])) - 1 for field in ("username_field", "password_field"))
+    except ValueError as error:
+        raise EauthFault(f"external_auth: file: ^username_field and ^password_field are numbers: {error}") from error
+    if name_at < 0 or word_at < 0:
+        raise EauthFault("external_auth: file: ^username_field and ^password_field count from 1")
+    given = password
+    if (kind := str(own["hashtype"])) != "plaintext":
+        try:
+            given = hashlib.new(kind, password.encode(), usedforsecurity=False).hexdigest()
+        except (ValueError, TypeError) as error:
+            raise EauthFault(f"external_auth: file: ^hashtype {kind!r} is no digest") from error
+    for line in path.read_text("utf-8").splitlines():
+        fields = line.strip().split(str(own["field_separator"]))
+        if len(fields) > max(name_at, word_at) and fields[name_at] == user:
+            return hmac.compare_digest(fields[word_at].encode(), given.encode())
+    return False
+
+
+def _of_apache(path: Path, own: Mapping[str, object], user: str, password: str) -> bool:
+    try:
+        from passlib.apache import HtdigestFile, HtpasswdFile
+    except ImportError as error:
+        raise missing("libpass", "file") from error
+    if str(own["filetype"]).lower() == "htpasswd":
+        return bool(HtpasswdFile(str(path)).check_password(user, password))
+    if not own.get("realm"):
+        raise EauthFault("external_auth: file: ^filetype htdigest needs ^realm")
+    return bool(HtdigestFile(str(path)).check_password(user, str(own["realm"]), password))

@@ -1,0 +1,40 @@
+"""The eauth backend ``pam``: users of the worker's machine or container, by PAM. ``auth.pam.service`` names the service (login).
+
+PAM also checks that the account is neither locked nor expired. ``pam_unix`` reads /etc/shadow, which only root may: a
+worker in a container that runs as another user needs modules that do not (sssd, radius).
+"""
+
+from __future__ import annotations
+
+import grp
+import os
+import pwd
+from collections.abc import Mapping
+
+from saltern.mworker.eauth.identity import EauthFault, Identity, missing
+
+
+def check(settings: Mapping[str, object], user: str, password: str) -> Identity | None:
+    """Return the Identity of a system user with the user's groups; None for a wrong password. Raises EauthFault."""
+    try:
+        import pam
+    except ImportError as error:
+        raise missing("python-pam", "pam") from error
+    try:
+        session = pam.PamAuthenticator()
+        service = str(settings.get("auth.pam.service") or "login")
+        if not session.authenticate(user, password, service=service, encoding="utf-8", resetcreds=False):
+            return None
+    except OSError as error:
+        raise EauthFault(f"PAM cannot be used: {error}") from error
+    return Identity(user, groups_of(user))
+
+
+def groups_of(user: str) -> tuple[str, ...]:
+    """Return the names of the system groups of a user; () for a user whom the machine does not know."""
+    try:
+        numbers = os.getgrouplist(user, pwd.getpwnam(user).pw_gid)
+    except KeyError:
+        return ()
+    names = {row.gr_gid: row.gr_name for row in grp.getgrall()}
+    return tuple(names[number] for number in numbers if number in names)
