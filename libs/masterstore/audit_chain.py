@@ -76,7 +76,7 @@ class Seal:
     since: int = 0
 
     def text(self) -> bytes:
-        """Return the seal as JSON, as Redis stores it."""
+        """Return the seal of the audit record as JSON, as Redis stores it."""
         return json.dumps(asdict(self), separators=(",", ":")).encode()
 
 
@@ -301,14 +301,14 @@ class _Peeked:
         self._next: AuditRecord | None = next(self._entries, None)
 
     def until(self, stream_id: str) -> Iterator[AuditRecord]:
-        """Yield the entries up to this stream id that were not yielded yet."""
+        """Yield the audit entries up to this stream id that were not yielded yet."""
         last = number_of(stream_id)
         while self._next is not None and number_of(self._next.stream_id) <= last:
             yield self._next
             self._next = next(self._entries, None)
 
     def rest(self) -> Iterator[AuditRecord]:
-        """Yield all entries that were not yielded yet."""
+        """Yield all audit entries that were not yielded yet."""
         while self._next is not None:
             yield self._next
             self._next = next(self._entries, None)

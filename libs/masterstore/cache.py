@@ -246,7 +246,9 @@ def _pack(value: object) -> bytes:
 
 
 def unpack(data: bytes, key: str) -> object:
-    """Return the value of msgpack bytes from Redis. Raises StoreCorrupt, which names the Redis key ``key``."""
+    """Return the value of msgpack bytes from Redis. Raises StoreCorrupt, which names the Redis key ``key``, if they
+    are not msgpack.
+    """
     try:
         return msgpack.unpackb(data, strict_map_key=False, unicode_errors="surrogatepass")
     except (ValueError, TypeError, msgpack.UnpackException) as error:

@@ -76,7 +76,9 @@ class EpochStore:
         self._rotate = client.redis.register_script(_ROTATE)
 
     def current(self) -> Epochs:
-        """Return the current key epochs. The first call ever creates them. Raises StoreCorrupt."""
+        """Return the current Epochs (generation numbers of publication keys and session keys). The first call ever
+        stores the first numbers. Raises StoreCorrupt for malformed numbers.
+        """
         with self._client.calling():
             answer = self._current(keys=[keys.EPOCHS])
         return epochs_of(answer)

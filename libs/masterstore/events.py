@@ -127,8 +127,8 @@ class Events:
         return fault is None
 
     def newest(self) -> str:
-        """Return the position after the newest event in the stream; a reader that wants only future events passes it
-        to ``read``.
+        """Return the position (text) after the newest event in the stream ``salt:events``; a reader that wants only
+        future events passes it to ``read``.
         """
         newest = self._client.call("xrevrange", keys.EVENTS, count=1)
         return event_of(*newest[0]).cursor if newest else BEGINNING

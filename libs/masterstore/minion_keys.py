@@ -133,7 +133,9 @@ class MinionKeys:
         return self._ids[1]
 
     def all(self) -> dict[str, list[str]]:
-        """Map of key state to the sorted ids of the minions with a key in that state."""
+        """Map of key state (accepted, pending, rejected, denied) to the sorted ids of the minions whose public key is
+        in that state.
+        """
         with self._client.calling() as server:
             pipe = server.pipeline(transaction=False)
             for state in STATES:

@@ -32,7 +32,9 @@ def dumps(value: object) -> str:
 
 
 def loads(data: bytes | str, key: str) -> object:
-    """Return the value of JSON text from Redis. Raises StoreCorrupt, which names the Redis key ``key``."""
+    """Return the value of JSON text from Redis. Raises StoreCorrupt, which names the Redis key ``key``, if it is not
+    JSON.
+    """
     try:
         # A look at the text is cheaper than one at each of its maps.
         marked = (_MARK.encode() if isinstance(data, bytes) else _MARK) in data  # type: ignore[operator]

@@ -55,7 +55,9 @@ WORDS: Mapping[PredictedOutcome, str] = {
 
 
 class Reason(NamedTuple):
-    """A requisite by which one state reacts to another: the requisite's kind and the other state."""
+    """A requisite by which one state of a run reacts to another one: the requisite's kind, and the module and ID of
+    the state that it reacts to.
+    """
 
     kind: str
     #: State module and ID of the other state.

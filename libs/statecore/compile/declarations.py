@@ -17,9 +17,9 @@ def expand(draft: Draft) -> Draft:
     """Compiler pass: expand ``pkg.installed: [...]`` to ``pkg: [..., installed]`` in high data and extends. Return the
     new draft.
 
-    State modules that come from a short declaration follow the others, as in Salt. Faults: an ID that is not a map of
-    states, and a state of an extend that is not a list. (Extends are applied before the pass ``shape.check`` would see
-    them.)
+    State modules that come from a short declaration are placed after those of long declarations, as in Salt. Faults:
+    an ID that is not a map of states, and a state of an extend that is not a list. (Extends are applied before the
+    pass ``shape.check`` would see them.)
     """
     faults: list[SlsFault] = []
     high: High = {}

@@ -162,8 +162,8 @@ def _checks_itself(served: LoadedModule, function: str) -> bool:
 
 
 def _regular(low: Low, returned: object) -> dict[str, object]:
-    """Return the state return with its comment as text and its result as True, False or None; a failed one if it is
-    malformed.
+    """Check the value that a state function returned. Return it as a state return with its comment as text and its
+    result as True, False or None; a failed state return if it is malformed.
     """
     if not isinstance(returned, dict):
         wrong = "Malformed state return. Data must be a dictionary type."

@@ -65,7 +65,9 @@ def _splay(most: int) -> int:
 
 
 def _log_end(low: Low, entry: RunningEntry) -> None:
-    """Log the result of a state: a failure as an error, changes and time as information."""
+    """Log the end of a state: with level error if the state failed, and with level info its changes, result and
+    duration.
+    """
     if entry["result"] is False:
         log.error(
             "State %s of SLS %s (%s.%s) failed: %s",
@@ -149,7 +151,9 @@ def _listed(graph: Graph) -> tuple[Low, ...]:
 
 @dataclass(slots=True)
 class _Driver:
-    """One state run in progress: run numbers, contexts, and the state modules whose ``mod_init`` was called."""
+    """One state run in progress: the numbers of its states, its Context objects, and the state modules whose
+    ``mod_init`` was called.
+    """
 
     loader: Loader
     options: EngineOptions

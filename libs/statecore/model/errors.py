@@ -198,9 +198,10 @@ def _lines(data: object, indent: int, prefix: str) -> Iterator[str]:
 
 
 def place_in_module(error: BaseException) -> str:
-    """Return where a user's module raised an exception, as " (/path/of/module.py:12)"; "" if no user's module was called.
+    """Return the position where a user's module raised an exception, as text " (/path/of/module.py:12)"; "" if no
+    user's module was called.
 
-    The loader gives each user's module the global ``__salt__``; modules of ours have none.
+    The loader gives each user's module the global name ``__salt__``; built-in modules have none.
     """
     place, trace = "", error.__traceback__
     while trace is not None:

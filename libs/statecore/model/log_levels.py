@@ -1,4 +1,6 @@
-"""Salt's log levels besides those of Python, and the mark of states whose commands are not logged."""
+"""Salt's log levels besides those of Python (profile, trace, garbage), and the variable ``unlogged``: True while a
+state runs whose commands must not be logged.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Texts of debug lines: data as YAML, and commands, both without secrets.
+"""Makes the texts of debug lines in the log: data as YAML, and commands, both with ``**********`` in place of secrets.
 
-Call these functions only after ``log.isEnabledFor(level)``: they format what they are given.
+Call these functions only after ``log.isEnabledFor(level)``: they format all of their data at once.
 
 Source: docs/minion.md#logs
 """
@@ -69,21 +69,24 @@ _SECRET_ENDS = ("password", "passwd", "secret", "token", "apikey", "_pwd")
 
 
 def data_text(data: object, hidden: SecretValues | None = None) -> str:
-    """Return data as YAML for the log: rendered SLS, changes. Values under names of secrets are ``**********``.
+    """Return data (a rendered SLS, changes) as YAML text for the log. The values of keys that name a secret, such as
+    ``password``, are ``**********``.
 
-    ``hidden``: texts that are hidden, too. The arguments of hidden states in the data are added to it, as other files may
-    name them in requisites.
+    ``hidden``: further texts to hide. The arguments of hidden states in the data are added to it, because other SLS
+    files may name them in requisites.
     """
     return clipped(_yaml(_of_sls(data, SecretValues() if hidden is None else hidden)))
 
 
 def pillar_text(pillar: object) -> str:
-    """Return pillar as YAML for the log. More names and texts than elsewhere count as secret: pillar is where secrets are kept."""
+    """Return pillar as YAML text for the log. More keys and texts than in ``data_text`` count as secret, because users
+    store their secrets in pillar.
+    """
     return clipped(_yaml(_of_pillar(pillar, _DEPTH)))
 
 
 def keys_text(data: object) -> str:
-    """Return decrypted data as YAML for the log: its keys, with ``**********`` for each value."""
+    """Return decrypted data as YAML text for the log: only its keys, with ``**********`` in place of each value."""
     return clipped(_yaml(_keys_of(data, _DEPTH)))
 
 
@@ -105,14 +108,16 @@ def command_text(command: str | Sequence[str]) -> str:
 
 
 def clipped(text: str) -> str:
-    """Return a text of at most 20,000 characters: a longer one is cut, and its last line says how much is left out."""
+    """Return a text with at most 20,000 characters. A longer text is cut, and a last line says how much is left out."""
     if len(text) <= _LONGEST:
         return text
     return f"{text[:_LONGEST]}\n... ({len(text) - _LONGEST} characters more)"
 
 
 def secrets_of(data: object, depth: int = _DEPTH) -> Iterator[object]:
-    """Yield the scalars of nested data that are below a key which names a secret, such as ``db:password``."""
+    """Yield each scalar of nested data that is below a key which names a secret, such as the value of ``password`` in
+    ``{db: {password: x}}``.
+    """
     if isinstance(data, Mapping):
         for key, value in list(data.items()):
             if is_secret_name(key):
@@ -134,8 +139,9 @@ def _scalars(value: object, depth: int) -> Iterator[object]:
 
 
 def _of_sls(data: object, hidden: SecretValues) -> object:
-    """Return high data without secrets: without values under names of secrets, without standard input, and without all
-    arguments of states with ``no_log``, ``hide_output`` or a quiet command. The latter are added to ``hidden``.
+    """Return high data without secrets for the log: without values of keys that name a secret, without standard input,
+    and without all arguments of states with ``no_log``, ``hide_output`` or a quiet command. These arguments are added
+    to ``hidden``.
     """
     shown = _masked([data])[0]
     if not isinstance(data, Mapping) or not isinstance(shown, Mapping):
@@ -168,7 +174,9 @@ def _masked(arguments: list[object]) -> list[object]:
 
 
 def _hides(run: object) -> bool:
-    """Return True if the arguments of a state, a list of maps, contain ``no_log``, ``hide_output`` or a quiet level."""
+    """Return True if the argument list of a state (a list of maps) contains ``no_log``, ``hide_output`` or
+    ``output_loglevel: quiet``.
+    """
     if not isinstance(run, list):
         return False
     given = {str(key): value for one in run if isinstance(one, Mapping) for key, value in one.items()}
@@ -244,7 +252,7 @@ def _yaml(data: object) -> str:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Dumper of YAML that writes values of other types as their text, and equal lists in full."""
+    """YAML dumper for the log: values of other types become their text, and a list that occurs twice is written twice."""
 
     def ignore_aliases(self, data: object) -> bool:
         return True

@@ -135,9 +135,10 @@ class PillarSls:
         return str(wanted), keys, {str(name): value for name, value in given.items()}
 
     def _found(self, wanted: str, includer: str) -> list[str]:
-        """List of the pillar SLS files that one entry of an include list names.
+        """List of the references of the pillar SLS files that one entry of an include list names.
 
-        As in Salt, those of a glob are listed twice, so that each file's own data overrides the includes of the others.
+        As in Salt, those of a glob are listed twice, so that each file's own data overrides the data that the files
+        include.
         """
         reference = self._absolute(wanted.replace("/", "."), includer)
         found = self.tree.find(reference, self.saltenv)

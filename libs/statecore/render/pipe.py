@@ -172,7 +172,9 @@ class Pipes:
         return {} if data is None or data == "" else data
 
     def _logged(self, data: object, *, decrypts: bool) -> str:
-        """Return rendered data as text for the log. Of decrypted data only the keys are shown."""
+        """Return the data of an SLS as YAML text for the log, without secrets. ``decrypts``: the data was decrypted,
+        so only its keys are shown.
+        """
         if decrypts:
             return log_text.keys_text(data)
         return log_text.pillar_text(data) if self._secret else log_text.data_text(data, self._hidden)

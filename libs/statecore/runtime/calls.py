@@ -117,7 +117,9 @@ def returned(
 
 
 def _arguments_text(call: FunctionCall) -> str:
-    """Return the arguments of a call on one line for the log, without secrets and without those of the publication."""
+    """Return the arguments of a function's call as one line for the log, without secrets and without the arguments
+    ``__pub_*`` of the publication.
+    """
     keywords = {name: value for name, value in call.kwargs.items() if not name.startswith("__")}
     shown = shown_arguments(call.fun, [*call.args, *([keywords] if keywords else [])])
     return log_text.clipped(repr(shown))

@@ -85,7 +85,9 @@ class RunContext(NamedTuple):
 
 
 class Contexts:
-    """Builds the contexts in which the functions of one minion run. Holds its options, grains, pillar and loader."""
+    """Builds the Context objects in which the functions of one minion run. Holds the minion's options, grains, pillar
+    and loader.
+    """
 
     def __init__(
         self,
@@ -102,12 +104,11 @@ class Contexts:
         extension_dir: Path | None = None,
         master: Master | None = None,
     ) -> None:
-        """Store the services that functions use: files, host, event bus, jobs, master. A missing service is replaced by that of a
-        minion without a master.
+        """Store the services that functions use: files, host, event bus, jobs, master. A missing service is replaced
+        by that of a minion without a master.
 
-        ``make_state_system`` is called when a state function of these contexts is first used. Grains and pillar that
-        are not given are gathered and compiled when first read. A given pillar is not copied: it may grow while it is
-        compiled.
+        ``make_state_system`` is called when a state function is first used. Grains and pillar that are not given are
+        gathered and compiled when first read. A given pillar is not copied: it may grow while it is compiled.
         """
         self.opts: dict[str, object] = {**DEFAULTS, **opts}
         if extension_dir is None and self.opts.get("extension_modules"):
@@ -221,13 +222,15 @@ class Contexts:
         self._base = None
 
     def with_pillar(self, pillar: Mapping[str, object]) -> Contexts:
-        """Return contexts with the same options, files, host and grains, but another pillar and no master."""
+        """Return a new Contexts with the same options, files, host and grains, but with another pillar and without a
+        master.
+        """
         return Contexts(
             self.opts, self._make_state_system, files=self.files, host=self.host, grains=self.grains, pillar=pillar
         )
 
     def _with_options(self, opts: Mapping[str, object]) -> Contexts:
-        """Return a copy of these contexts for one run, with ``opts`` merged over the minion's options."""
+        """Return a copy of this Contexts for one state run, with ``opts`` merged over the minion's options."""
         grains = None if "grains" in opts else dict(self.grains)
         whole = {**self.opts, **opts}
         if isinstance(self._minion, LocalMinion):
@@ -322,7 +325,7 @@ class Contexts:
         return whole, tree
 
     def _bare(self, grains: Mapping[str, object]) -> Context:
-        """Return a context without pillar and templates: enough to load modules and gather grains."""
+        """Return a Context without pillar and templates: enough to load modules and gather grains."""
         ctx = Context(
             host=self.host,
             grains=grains,
@@ -357,11 +360,12 @@ def local_contexts(
     before_pillar: Callable[[], None] | None = None,
     refreshed: Callable[[str], bool] | None = None,
 ) -> Contexts:
-    """Return the contexts of a minion without a master: files and pillar come from local directories.
+    """Return the Contexts (it builds each Context) of a minion without a master: files and pillar come from local
+    directories.
 
     ``files`` replaces the option ``file_roots``. ``pillar`` replaces the pillar directories. ``before_pillar`` is
-    called before each compilation of pillar. ``manage`` sends requests about schedule and beacons to the minion that runs
-    on this host. ``refreshed`` is called when a function asks to refresh pillar, modules or grains.
+    called before each compilation of pillar. ``manage`` sends requests about schedule and beacons to the minion that
+    runs on this host. ``refreshed`` is called when a function asks to refresh pillar, modules or grains.
     """
     whole = {**DEFAULTS, "file_client": "local", **opts}
 

@@ -226,8 +226,8 @@ class UserBackend:
 
 
 def load_user_backend(name: str, opts: Mapping[str, object]) -> UserBackend:
-    """Load a user's fileserver backend with a context of its own and return it. Raises NotAvailable with the reason if
-    it cannot be loaded.
+    """Load a user's fileserver backend, with a Context of its own, and return it as a UserBackend. Raises NotAvailable
+    with the reason if it cannot be loaded.
     """
     grains = opts.get("grains")
     runtime = Runtime(opts, files=LocalFiles({}), grains=grains if isinstance(grains, Mapping) else {}, pillar={})

@@ -56,7 +56,8 @@ class PillarSecrets:
         self._values.add(value for path in paths for value in values_at(pillar, path))
 
     def learn_for_logs(self, data: object) -> None:
-        """Hide the values under keys that name a secret (``password``) in this process's logs from now on.
+        """From now on hide in this process's logs the values of those keys in ``data`` that name a secret
+        (``password``).
 
         ``data`` is pillar, low chunks or arguments of a job. It is searched when the next line is logged.
         """
@@ -67,7 +68,7 @@ class PillarSecrets:
             _filter_of(handler).sources.add(self)
 
     def logged(self, text: str) -> str:
-        """Return a text of a log line with ``**********`` in place of secrets."""
+        """Return the text of a log line with ``**********`` in place of the secrets that are known so far."""
         if self._unread:
             self._read()
         return self._named.text(self._values.text(text))
@@ -82,7 +83,7 @@ class PillarSecrets:
         return self._values.hide(value)
 
     def close(self) -> None:
-        """Stop hiding the secrets in the logs of this process."""
+        """Stop hiding the secrets of this minion in the logs of this process."""
         for handler in logging.getLogger().handlers:
             _filter_of(handler).sources.discard(self)
 
@@ -105,7 +106,7 @@ _MOST_UNREAD = 8
 
 
 def _filter_of(handler: logging.Handler) -> _LogFilter:
-    """Return the handler's filter that hides secrets. The handler gets one if it has none."""
+    """Return the log filter of a handler that hides secrets (_LogFilter). A handler without one gets a new one."""
     for one in handler.filters:
         if isinstance(one, _LogFilter):
             return one

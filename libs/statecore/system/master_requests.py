@@ -1,4 +1,6 @@
-"""Requests of a minion to its master about others: jobs on other minions, for the modules ``publish`` and ``saltutil``."""
+"""Requests by which a minion publishes jobs on other minions through its master, for the modules ``publish`` and
+``saltutil``.
+"""
 
 from __future__ import annotations
 
@@ -30,11 +32,11 @@ def returns_of_job(
     *,
     explain: bool = False,
 ) -> dict[str, Mapping[str, object]]:
-    """Publish a job through the minion's master, wait, and return a map of minion id to that minion's return (a map with
-    ret and out).
+    """Publish a job on other minions through the minion's master, and wait for it. Return {minion id: return}, each
+    return a map with ret and out; {} if the master refuses.
 
-    ``form``: "clean" or "full", as Salt's master wants it. ``via_master``: the address of one master of several.
-    ``explain``: raise CommandError if the master refuses, instead of returning {}, and return retcode and jid too.
+    ``form``: the form of the returns that the master sends, "clean" or "full". ``via_master``: the address of one
+    master of several. ``explain``: raise CommandError if the master refuses, and return retcode and jid too.
     """
     if ctx.opts.get("file_client") == "local":
         log.error("publish.* needs a master, and there is none; no command was sent")

@@ -48,10 +48,10 @@ class CommandContext:
     terminal: Callable[[str], object] | None = field(default_factory=lambda: _draw if sys.stderr.isatty() else None)
 
     def started(self, program: str, flags: argparse.Namespace) -> ClientOptions:
-        """Return the options of a command, after its log is set up.
+        """Return the options of the command ``program``, and configure its log as the command line (``flags``) says.
 
-        Commands log warnings and worse on stderr. ``--log-level``, ``--log-file`` and ``--log-file-level`` ask for more: the
-        options ``log_level`` and ``log_file`` are those of the master's roles.
+        By default commands log warnings and errors on stderr. The options ``log_level`` and ``log_file`` are not used:
+        they are those of the master's roles.
         """
         options = self.load(flags.config_dir)
         if flags.log_level or flags.log_file:

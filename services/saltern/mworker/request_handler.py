@@ -440,6 +440,8 @@ def _fields(payload: bytes) -> Mapping[str, object]:
 
 
 def _subject(load: Mapping[str, object]) -> str:
-    """Return what a request is about for the log: its function, file or event tag. Its arguments and data are left out."""
+    """Return the subject of a request as text for the log: its function, file or event tag, without its arguments and
+    data.
+    """
     named = [f"{name} {str(load[name])[:200]}" for name in ("fun", "tgt", "path", "saltenv", "tag") if load.get(name)]
     return f" ({', '.join(named)})" if named else ""

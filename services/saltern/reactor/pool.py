@@ -75,7 +75,7 @@ class Pool(Generic[Work]):
             close()
 
     def _next(self) -> Sequence[Work] | None:
-        """Wait for a list of work items, take it from the queue and return it; None if the pool has ended."""
+        """Wait until the queue has a list of work items, remove it and return it; None if the pool was closed."""
         with self._changed:
             self._changed.wait_for(lambda: self._lists or self._ended)
             if self._ended:

@@ -33,7 +33,7 @@ class ReactorTable:
         self.is_leader = True
 
     def files(self) -> list[Mapping[str, Sequence[str]]]:
-        """Return the rows of the table, each a map of tag glob to a list of reactor SLS files."""
+        """Return the table of reactions as a list of rows, each a map of tag glob to a list of reactor SLS files."""
         return [
             {tag: [files] if isinstance(files, str) else list(files) for tag, files in row.items()} for row in self.rows
         ]

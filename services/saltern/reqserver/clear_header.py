@@ -76,7 +76,8 @@ _CONSTANTS = {0xC0: None, 0xC2: False, 0xC3: True}
 
 
 def _outermost(payload: bytes) -> dict[bytes, Any]:
-    """Return the entries of a request's outermost msgpack map, up to the first value that is a list or map.
+    """Return the outermost msgpack map of a request, with the keys up to the first value that is a list or map; {} if
+    the request is no map.
 
     A value of more than _WHOLE bytes becomes None.
     """

@@ -91,7 +91,9 @@ _LEVELS: Mapping[str, int] = {
 
 
 def _configure_log(given: argparse.Namespace) -> None:
-    """Send the log to stderr as ``--log-level`` says, and to the file of ``--log-file``. Raises OSError for the file."""
+    """Send the log of ``statecore`` to stderr, with the level of ``--log-level``, and to the file of ``--log-file``.
+    Raises OSError if the file cannot be opened.
+    """
     level = _LEVELS[given.log_level] if given.log_level else logging.DEBUG if given.verbose else logging.CRITICAL
     handlers: list[logging.Handler] = [logging.StreamHandler(sys.stderr)]
     handlers[0].setLevel(level)

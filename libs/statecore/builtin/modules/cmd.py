@@ -417,10 +417,11 @@ _LEVELS: Mapping[str, int] = {
 
 
 def _log(cmd: object, result: CommandResult, code: int, options: Mapping[str, Any]) -> None:
-    """Log the exit code and the output of a command: at ``output_loglevel``, and as an error if the command failed.
+    """Log the exit code and the output of a command with the level ``output_loglevel``; a failure of the command as an
+    error.
 
-    Nothing is logged of a quiet command. ``ignore_retcode`` keeps a failure from being an error, ``hide_output`` keeps the
-    output out of the log, ``log_callback`` replaces the text.
+    Nothing is logged for a quiet command. With ``ignore_retcode`` a failure is not an error, with ``hide_output`` the
+    output is left out, ``log_callback`` replaces the text.
     """
     if is_quiet(options) or unlogged.get():
         return

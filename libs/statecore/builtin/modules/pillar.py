@@ -236,8 +236,8 @@ def _override(given: object) -> Mapping[str, object] | None:
 def _shown(ctx: Context, value: object, unmask: bool | None) -> Any:
     """Return a pillar value as an operator may see it: masked unless ``unmask`` is True.
 
-    With ``unmask`` None, a call that an operator sent is masked (the runtime sets "pillar.mask"), unless the option
-    ``pillar_mask_output`` is False.
+    With ``unmask`` None, the value is masked if an operator called the function directly ("pillar.mask" is set in the
+    context), unless the option ``pillar_mask_output`` is False.
     """
     if unmask is None:
         unmask = not (ctx.scratch.get("pillar.mask") and ctx.opts.get("pillar_mask_output", True))

@@ -121,7 +121,7 @@ def size(content: bytes | Path) -> int:
 def times(atime: object, mtime: object) -> tuple[float, float] | None:
     """Return (access time, modification time) for the arguments of ``file.touch``, in seconds since 1970.
 
-    A missing time takes the value of the other one. None if both are missing. Raises InvocationError for other values.
+    If only one time is given, both get its value. None if both are missing. Raises InvocationError for other values.
     """
     given = [value for value in (atime, mtime) if value is not None]
     if not given:

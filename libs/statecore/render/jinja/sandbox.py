@@ -1,9 +1,9 @@
 """The sandbox for Jinja templates: loads templates from the state tree, is strict about undefined values, and limits
-time.
+CPU time.
 
-One environment serves all templates of a tree that have the same options. State that belongs to one rendering
-(variables, loaded templates, deadline) is in a ``Rendering``, so that a template may render another template in
-between.
+One environment serves all templates of a tree that have the same options. Data that belongs to one rendering
+(variables, loaded templates, limit of CPU time) is in a ``Rendering``, so that a template may render another template
+in between.
 """
 
 from __future__ import annotations

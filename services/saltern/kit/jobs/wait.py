@@ -6,8 +6,8 @@ It gets events of the bus, answers of the master and the time, and returns instr
     probing --gather time over, a minion still runs it--> probing again
     probing --gather time over, no minion runs it or has time left--> read the job cache again, report the silent, done
 
-A return that the bus lost is found in the job cache at the next deadline. A minion that answers that it runs the job gets another
-``timeout``. Source: docs/protocol.md#cli-wait.
+A return that the bus lost is found in the job cache at the end of the current waiting time. A minion that answers that
+it runs the job gets another ``timeout``. Source: docs/protocol.md#cli-wait.
 """
 
 from __future__ import annotations

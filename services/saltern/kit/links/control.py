@@ -159,7 +159,9 @@ class ControlClient:
 
 
 def _shown(cmd: str, fields: Mapping[str, object]) -> object:
-    """Return the fields of a request for the log: with ``**********`` for secret arguments, without the bytes of files."""
+    """Return the fields of an operator's request as a map for the log: with ``**********`` for secret arguments, and
+    without the bytes of files.
+    """
     fun = fields.get("fun", cmd)
     shown = {name: redaction.shown_arguments(fun, value) if name == "arg" else value for name, value in fields.items()}
     masked = redaction.shown_arguments(

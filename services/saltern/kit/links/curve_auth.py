@@ -75,10 +75,11 @@ class CurveAuth:
         self._served.append(socket)
 
     def follow(self, running: Callable[[], bool] = lambda: True) -> bool:
-        """Bind all sockets again with the new secret key if this role's key file was replaced. Return whether that was done.
+        """Bind all sockets again with the new secret key if this role's key file was replaced. Return whether that was
+        done.
 
-        Clients connect again within a moment. ``running`` returns False to stop waiting for the ports. Call it in the thread
-        that uses the sockets. Raises zmq.ZMQError.
+        Clients connect again within a moment. ``running`` returns False to stop waiting until the TCP ports can be
+        bound. Call it in the thread that uses the sockets. Raises zmq.ZMQError.
         """
         now, directory = time.monotonic(), self._keys.directory
         if directory is None or now < self._next_follow:
@@ -112,7 +113,9 @@ class CurveAuth:
         return name
 
     def lost(self) -> frozenset[str]:
-        """Return the names of the keys that were removed since the last call. The caller must close their open connections."""
+        """Return the names of the CurveZMQ keys that were removed since the last call. The caller must close the open
+        connections of these clients.
+        """
         self._look()
         with self._lock:
             gone, self._lost = frozenset(self._lost), set()

@@ -202,9 +202,10 @@ def runners_of_minion(peer_run: Mapping[str, object], minion_id: str) -> Rights:
 
 
 def wheels_of_minion(peer_run: Mapping[str, object], minion_id: str) -> Rights:
-    """Return the Rights of a minion to call wheel functions, from the option ``peer_run``.
+    """Return the Rights of a minion to call wheel functions on the master, from the option ``peer_run``.
 
-    Only rules that name them count: ``@wheel``, ``@MODULE``, ``{"@wheel": functions}``, ``{"@MODULE": functions}``.
+    Only rules about wheel functions count: ``@wheel``, ``@MODULE``, ``{"@wheel": functions}``, ``{"@MODULE":
+    functions}``.
     """
     rules = _rows_of_minion(peer_run, minion_id)
     return Rights(

@@ -42,7 +42,9 @@ FLAT_KNOWN = "known."
 
 @dataclass(frozen=True)
 class Link:
-    """One internal link between roles: the server's name, the clients' names and the option of the port."""
+    """One internal link between roles: the name of the server, the names of the clients, and the option with the
+    server's TCP port.
+    """
 
     server: str
     clients: frozenset[str]
@@ -366,9 +368,9 @@ def file_state(path: Path) -> tuple[int, int, int]:
 
 
 def bind(socket: zmq.Socket[bytes], host: str, port: int, option: str) -> None:
-    """Bind ``socket`` to ``host:port``.
+    """Bind ``socket`` to the TCP address ``host:port``.
 
-    Raises ConfigError whose message names the option of the port; PortTaken if another process listens there.
+    Raises ConfigError whose message names the option with the port; PortTaken if another process listens there.
     """
     try:
         socket.bind(f"tcp://{'*' if host == '0.0.0.0' else host}:{port}")

@@ -110,7 +110,9 @@ class JsonFormatter(logging.Formatter):
 
 
 class TextFormatter(logging.Formatter):
-    """Formats a log record for people: ``time role level message [jid=.. minion=..]``. ``colours``: the level has its colour."""
+    """Formats a log record for people: ``time role level message [jid=.. minion=..]``. ``colours``: the name of the
+    level is coloured.
+    """
 
     def __init__(self, role: str, *, colours: bool = False) -> None:
         super().__init__(f"%(asctime)s {role} [%(levelname)-8s] %(message)s")
@@ -131,7 +133,7 @@ class TextFormatter(logging.Formatter):
 
 
 def _coloured(level: int, text: str) -> str:
-    """Return a text with the terminal's colour for a log level."""
+    """Return a text between the terminal's escape sequences for the colour of a log level."""
     return f"\033[{_COLOURS.get(level, '0')}m{text}\033[0m"
 
 
@@ -206,7 +208,7 @@ def configure(role: str, options: StateOptions, level: str | None = None, proces
 
 
 def tag_job(jid: str) -> None:
-    """Give all log records of this process the JID of the job that it runs, unless a record has another one."""
+    """Write the JID of the job that this process runs into each of its log records that has no JID."""
     tag = _JobTag(jid)
     for handler in logging.getLogger().handlers:
         handler.filters[:] = [one for one in handler.filters if not isinstance(one, _JobTag)]
@@ -227,7 +229,9 @@ class _JobTag(logging.Filter):
 
 
 class _GranularLevels(logging.Filter):
-    """Log filter of a handler that writes more of single loggers than the handler's level allows."""
+    """Log filter for a handler: also passes records below the handler's level if their logger has a lower level in the
+    option ``log_granular_levels``.
+    """
 
     def __init__(self, level: int, loggers: Mapping[str, int]) -> None:
         super().__init__()
@@ -242,7 +246,8 @@ class _GranularLevels(logging.Filter):
 
 
 def _set_granular_levels(root: logging.Logger, given: Mapping[str, str]) -> None:
-    """Set the levels of the option ``log_granular_levels``, also those below the level of the handlers.
+    """Give single loggers the levels of the option ``log_granular_levels``, even if these are below the level of the
+    handlers.
 
     Raises ConfigError for an unknown level.
     """

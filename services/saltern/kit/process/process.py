@@ -168,7 +168,9 @@ def role_arguments(
 
 
 def with_log_flags(options: AnyOptions, arguments: SimpleNamespace) -> AnyOptions:
-    """Return the options with the log file and its level of the command line, if it names them."""
+    """Return a copy of the options with ``log_file`` and ``log_level_logfile`` from the command line, if the command
+    line has them.
+    """
     given = {"log_file": arguments.log_file, "log_level_logfile": arguments.log_file_level}
     given = {option: value for option, value in given.items() if value is not None}
     # Most processes have no such flags; replacing nothing would run a lot of code.

@@ -102,7 +102,7 @@ class MasterBackend:
 
     def prepare_job(self, runtime: Runtime, load: Mapping[str, object]) -> None:
         """Record whether the minion started the job itself: such a job does not wait for a master that is away. The
-        runtime has its pillar already.
+        Runtime has its pillar already.
         """
         self._own = bool(load.get("own"))
 

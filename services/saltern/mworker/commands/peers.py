@@ -133,7 +133,9 @@ def wheel_function(context: WorkerContext, minion_id: str, load: Mapping[str, An
 
 
 def _run(call: RunnerCall, options: MasterOptions, key_dir: Path, *, full: bool) -> object:
-    """Run a runner in this child process and return the reply for the minion."""
+    """Run a runner in this child process and return the reply to the minion: the runner's value, or with ``full`` a
+    map with ``return``, ``success`` and ``jid``.
+    """
     result = run_runner(call, options, key_dir)
     if not full:
         return result["return"]

@@ -100,7 +100,9 @@ def check_total(directory: Path, file_path: Path, size: int, most: int) -> None:
 
 
 def _entries(directory: Path) -> Iterator[os.DirEntry[str]]:
-    """Yield the entries below a directory; nothing if there is none. Links are not followed."""
+    """Yield an os.DirEntry for each file and directory at any depth below a directory; nothing if the directory does
+    not exist. Links are not followed.
+    """
     left = [str(directory)]
     while left:
         try:
