@@ -288,17 +288,21 @@ def nonce(minion: str, value: str) -> str:
 
 
 def token(digest: str) -> str:
-    """Redis key of an eauth token, by the SHA-256 digest of its text."""
+    """Redis key of an eauth token's record with user, backend and times (hash). ``digest``: SHA-256 digest of the
+    token's text.
+    """
     return TOKEN + digest
 
 
 def tokens_of(eauth: str, user: str) -> str:
-    """Redis key of the digests of a user's eauth tokens."""
+    """Redis key of the eauth tokens of one user (sorted set: SHA-256 digest of a token by the time at which it
+    expires).
+    """
     return f"salt:tokens:{hashlib.sha256(json.dumps([eauth, user]).encode()).hexdigest()}"
 
 
 def login_failures(subject: str) -> str:
-    """Redis key of the number of failed sign-ins of a subject: an address or a user."""
+    """Redis key of the number of failed sign-ins of one address or one user (``subject``)."""
     return f"salt:logins:{hashlib.sha256(subject.encode('utf-8', 'surrogateescape')).hexdigest()}"
 
 

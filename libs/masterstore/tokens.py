@@ -1,7 +1,8 @@
-"""Tokens of users who signed in with external authentication (eauth), and the failed attempts to do so.
+"""Tokens of users who signed in with external authentication (eauth), and the counts of failed sign-ins.
 
-Redis holds the SHA-256 digest of a token, never the token: whoever reads Redis cannot sign in. A record carries an
-authentication code, so that whoever writes to Redis cannot make a token that a worker accepts, or extend one.
+Redis holds the SHA-256 digest of a token, never the token: whoever reads Redis cannot sign in. A token's record
+carries an authentication code, so that whoever writes to Redis cannot make a token that a worker accepts, or extend
+one.
 
 Source: docs/security.md#redis
 """
@@ -21,7 +22,9 @@ from masterstore.record_mac import TOKEN, Records
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A signed-in user: name, eauth backend, groups, and the times (seconds since 1970) at which the token starts and ends."""
+    """The record of an eauth token: the user's name, the eauth backend that authenticated the user, the user's groups,
+    and the times (seconds since 1970) from which and until which the token is valid.
+    """
 
     user: str
     eauth: str
@@ -55,19 +58,25 @@ end
 
 
 class Tokens:
-    """The eauth tokens in Redis. All operations raise StoreUnavailable if Redis does not answer."""
+    """Stores, finds and revokes the eauth tokens in Redis, and counts failed sign-ins. All operations raise
+    StoreUnavailable if Redis does not answer.
+    """
 
     def __init__(self, client: Client, records: Records = Records()) -> None:  # noqa: B008 - it never changes
-        """Create the operations on tokens. ``records`` makes and checks their authentication codes."""
+        """Create the operations on eauth tokens. ``records`` makes and checks the authentication codes of the tokens'
+        records.
+        """
         self._client = client
         self._records = records
         self._add = client.redis.register_script(_ADD)
         self._fail = client.redis.register_script(_FAIL)
 
     def add(self, text: str, token: Token, *, most: int) -> int:
-        """Store a new token and return how many older tokens of the same user were revoked for it.
+        """Store the record of a new eauth token. Return the number of older tokens of the same user that were revoked
+        to make room.
 
-        ``text``: the token as its owner sends it. ``most``: how many tokens a user may have; those that end first leave.
+        ``text``: the token's text, which the user sends. ``most``: largest number of tokens of one user; the tokens
+        that expire first are revoked.
         """
         digest = digest_of(text)
         record = json.dumps(asdict(token))
@@ -80,7 +89,8 @@ class Tokens:
         return gone
 
     def find(self, text: str, now: float) -> Token | None:
-        """Return the Token of this text; None if there is none, it has ended, or no worker of this master made it.
+        """Return the Token (record) of the eauth token with this text. None if there is none, if it has expired, or if
+        no worker of this master made it.
 
         ``now``: seconds since 1970.
         """
@@ -95,7 +105,7 @@ class Tokens:
         return found if found.expire > now else None
 
     def revoke(self, text: str) -> bool:
-        """Remove a token; return whether it existed."""
+        """Delete the eauth token with this text. Return True if it existed."""
         digest = digest_of(text)
         record = self._client.call("hget", keys.token(digest), "record")
         removed = bool(self._client.call("delete", keys.token(digest)))
@@ -105,7 +115,7 @@ class Tokens:
         return removed
 
     def revoke_all(self, eauth: str, user: str) -> int:
-        """Remove all tokens of a user and return their number."""
+        """Delete all eauth tokens of a user of the backend ``eauth``. Return their number."""
         index = keys.tokens_of(eauth, user)
         digests = [digest.decode() for digest in self._client.call("zrange", index, 0, -1)]
         removed = sum(int(self._client.call("delete", keys.token(digest))) for digest in digests)
@@ -113,17 +123,21 @@ class Tokens:
         return removed
 
     def failures(self, subjects: Sequence[str]) -> list[int]:
-        """Return how often each subject (an address, a user) failed to sign in within the last window."""
+        """Return a list with the number of recent failed sign-ins of each subject (text that names an address or a
+        user), in order.
+        """
         return [int(count or 0) for count in self._client.call("mget", list(map(keys.login_failures, subjects)))]
 
     def record_failure(self, subjects: Iterable[str], *, window: int) -> None:
-        """Count one failed sign-in for each subject; a count ends ``window`` seconds after its first failure."""
+        """Count one failed sign-in for each subject (text that names an address or a user). A count is deleted
+        ``window`` seconds after its first failure.
+        """
         with self._client.calling():
             self._fail(keys=list(map(keys.login_failures, subjects)), args=[window])
 
 
 def digest_of(text: str) -> str:
-    """Return the SHA-256 digest, in hexadecimal digits, under which Redis holds a token."""
+    """Return the SHA-256 digest of an eauth token's text, in hexadecimal digits. Redis holds the token under it."""
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 

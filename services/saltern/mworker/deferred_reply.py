@@ -28,9 +28,10 @@ class DeferredReply:
 
 @dataclass(frozen=True, slots=True)
 class SealedDeferredReply:
-    """A DeferredReply whose value is the bytes of the reply, ready to be sent: encrypted for a minion, packed for an operator.
+    """A DeferredReply whose value is the bytes of the reply, ready to be sent: encrypted for a minion, packed for an
+    operator.
 
-    ``work`` returns the reply; ``refused`` is the reply for the case that the child process fails.
+    ``work`` returns these bytes; ``refused`` are the bytes of the reply that is sent if the child process fails.
     """
 
     work: Callable[[], bytes] | None

@@ -307,9 +307,11 @@ class RequestHandler:
             )
 
     def _token(self, fields: Mapping[str, object]) -> Token | None:
-        """Return the eauth token that a request carries in the field ``token``; None if it has no such field.
+        """Return the Token (record of a signed-in user) for the eauth token in the request's field ``token``; None if
+        it has no such field.
 
-        Raises ControlError for a token that is unknown or has expired: such a request never falls back to the rights of its key.
+        Raises ControlError for a token that is unknown or has expired: such a request is never decided by the rights
+        of its CurveZMQ key.
         """
         if "token" not in fields:
             return None
@@ -320,7 +322,9 @@ class RequestHandler:
         return found
 
     def _deferred_answer(self, cmd: str, deferred: DeferredReply) -> SealedDeferredReply:
-        """Return the deferred reply to an operator's command; its errors become refusals."""
+        """Return the deferred reply to the operators' command ``cmd`` as a SealedDeferredReply: its work packs the
+        value, or the error as a refusal.
+        """
         work, log = deferred.work, self._context.log
 
         def answer() -> bytes:
@@ -358,8 +362,8 @@ class RequestHandler:
     ) -> frozenset[str] | None:
         """Return the minion ids to which the operator's publish request is restricted, or None for no restriction.
 
-        ``token``: the user for whom the key acts; the user's rights then count in place of the key's. Raises ControlError if the
-        access list does not allow the request.
+        ``token``: eauth token of the user for whom the request is sent; the user's rights then count in place of those
+        of the CurveZMQ key. Raises ControlError if the access list does not allow the request.
         """
         options, name = self._context.options, token.user if token else client or "this key"
         if policy is ControlPolicy.ANY:

@@ -176,8 +176,8 @@ def _moments(job: Job, before: Progress, clock: Clock, draw: Draw) -> tuple[bool
 
 
 def _first_grace(job: Job) -> timedelta:
-    """Return how much earlier than a scheduled job's first check a date of the job may be and still count as due: one
-    second; zero for a cron job, as in Salt.
+    """Return a timedelta: at a scheduled job's first check, a date of the job that passed by at most this time still
+    counts as due. It is one second; zero for a cron job, as in Salt.
     """
     return timedelta() if job.cron is not None else _SECOND
 

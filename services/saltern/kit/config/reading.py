@@ -156,7 +156,9 @@ def as_opts(options: StateOptions, **more: Any) -> dict[str, Any]:
 
 
 def without(opts: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
-    """Return the map of options ``opts`` without these names, also among the users' own keys (``module_settings``)."""
+    """Return a copy of the map of options ``opts`` without the options ``names``, also without those among the users'
+    own keys (``module_settings``).
+    """
     left = {name: value for name, value in opts.items() if name not in names}
     if isinstance(own := left.get("module_settings"), Mapping):
         left["module_settings"] = {name: value for name, value in own.items() if name not in names}

@@ -33,8 +33,8 @@ _FOR_REFUSALS = 1024 * 1024
 
 
 class JobTracker:
-    """Makes the zygote's requests for published jobs, and spools a failed return for each job that is refused,
-    expired or killed.
+    """Enters published jobs into the journal and makes the requests by which the zygote runs them. Spools a failed
+    return for each job that is refused, expired or killed.
     """
 
     def __init__(self, options: MinionOptions, journal: Journal, spool: Spool) -> None:

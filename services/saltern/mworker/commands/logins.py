@@ -1,7 +1,7 @@
-"""The control commands by which users sign in (eauth), and by which the API reads kept events and passes on webhooks.
+"""The control commands by which users sign in (eauth), and by which the API reads stored events and forwards webhooks.
 
-A user who signed in sends the token with each command (field ``token``). The user's rights are those of ``external_auth``, whatever
-the key that carries the request may do (``RequestHandler``).
+A user who has signed in sends the token with each command (field ``token``). The user's rights are those of
+``external_auth``; the rights of the CurveZMQ key that carries the request do not count (``RequestHandler``).
 
 Source: docs/api.md#how-a-request-is-decided
 """
@@ -47,10 +47,12 @@ _PART = re.compile(r"[^\x00-\x20\x7f/]{1,128}")
 
 
 def login(context: WorkerContext, client: str, fields: Mapping[str, object]) -> DeferredReply:
-    """Check ``username`` and ``password`` by the backend ``eauth`` and return {token, start, expire, name, eauth, groups, perms}.
+    """Check ``username`` and ``password`` with the eauth backend ``eauth``, and make a token. The deferred reply is
+    {token, start, expire, name, eauth, groups, perms}.
 
-    ``kind``: "session" for a token of 40 hexadecimal digits, else 64. ``address``: where the user is, as the API saw it. Raises
-    ControlError with the name EauthAuthenticationError, or TooManyLogins after ``eauth_failures_per_minute``.
+    ``kind``: "session" for a token of 40 hexadecimal digits, else 64. ``address``: the user's address, as the API saw
+    it. Raises ControlError with the name EauthAuthenticationError, or TooManyLogins after
+    ``eauth_failures_per_minute``.
     """
     user, password, backend = (_text(fields, name) for name in ("username", "password", "eauth"))
     address, kind = _text(fields, "address"), "session" if fields.get("kind") == "session" else "token"
@@ -112,7 +114,9 @@ def _described(context: WorkerContext, token: Token) -> dict[str, object]:
 
 
 def token_info(context: WorkerContext, client: str, fields: Mapping[str, object]) -> dict[str, object]:
-    """Return {start, expire, name, eauth, groups, perms} of the token that the request carries."""
+    """Return {start, expire, name, eauth, groups, perms} of the eauth token in the field ``of``. Raises ControlError
+    if it is unknown or has expired.
+    """
     found = context.store.tokens.find(_text(fields, "of"), time.time())
     if found is None:
         raise ControlError("TokenAuthenticationError", "the token is unknown or has expired")
@@ -120,7 +124,9 @@ def token_info(context: WorkerContext, client: str, fields: Mapping[str, object]
 
 
 def logout(context: WorkerContext, client: str, fields: Mapping[str, object]) -> bool:
-    """Revoke the token ``of``, or with ``everywhere`` all tokens of its user; return whether the token existed."""
+    """Revoke the eauth token in the field ``of``, or with ``everywhere`` all tokens of its user. Return True if the
+    token existed.
+    """
     text = _text(fields, "of")
     found = context.store.tokens.find(text, time.time())
     if found is not None and fields.get("everywhere"):
@@ -129,9 +135,11 @@ def logout(context: WorkerContext, client: str, fields: Mapping[str, object]) ->
 
 
 def kept_events(context: WorkerContext, client: str, fields: Mapping[str, object]) -> list[bytes]:
-    """Return packed events that were kept at ``after`` (milliseconds since 1970) or later, oldest first, 500 at most.
+    """Return at most 500 packed events of the stream ``salt:events`` that were stored at ``after`` (milliseconds since
+    1970) or later, oldest first. Raises ControlError for a wrong ``after``.
 
-    The command also asks the workers to keep events for the next day, as long as somebody repeats it.
+    With the field ``keep``, workers also store all events of the next day in the stream; the API repeats the request
+    to extend this.
     """
     after = fields.get("after")
     if not isinstance(after, int) or after < 0:
@@ -151,9 +159,11 @@ def kept_events(context: WorkerContext, client: str, fields: Mapping[str, object
 
 
 def hook(context: WorkerContext, client: str, fields: Mapping[str, object]) -> bool:
-    """Fire the event ``salt/netapi/hook/<path>`` of a webhook with its ``data``; return whether it was sent.
+    """Fire the event ``salt/netapi/hook/<path>`` of a webhook with its ``data``. Return True if the event bus accepted
+    it.
 
-    Only the master's own keys may ask for it: the API decides which webhooks need a signed-in user.
+    Raises ControlError for malformed fields, and unless the request comes with a key of the master's roles: the API
+    decides which webhooks need a signed-in user.
     """
     if client not in NAMES:
         raise ControlError("AuthorizationError", f"{client} may not pass on webhooks")
@@ -176,7 +186,9 @@ def _check_rate(context: WorkerContext, subjects: list[str]) -> None:
 
 
 def _seconds(wanted: object) -> float:
-    """Return for how many seconds a user wants a token to live; 0 if the user does not say. Raises ControlError."""
+    """Return the field ``token_expire`` (the token's wanted lifetime) as a number of seconds; 0 if it is missing.
+    Raises ControlError for any other value than 1 to ten years.
+    """
     if wanted in (None, ""):
         return 0.0
     try:
@@ -189,9 +201,10 @@ def _seconds(wanted: object) -> float:
 
 
 def _allowed_seconds(context: WorkerContext, identity: Identity, backend: str, wanted: float) -> float:
-    """Return how long a new token lives: the option ``token_expire``, or less if the user wants so.
+    """Return the lifetime of a new token in seconds: the option ``token_expire``, or the wanted lifetime if it is
+    shorter.
 
-    Users of ``token_expire_user_override`` may also want more.
+    For users in the option ``token_expire_user_override`` the wanted lifetime may also be longer.
     """
     most, override = float(context.options.token_expire), context.options.token_expire_user_override
     more = identity.user in override.get(backend, ()) if isinstance(override, dict) else override

@@ -1,8 +1,9 @@
-"""External authentication: proves by a password or a bearer token who a user is. What the user may do, ``external_auth`` says.
+"""External authentication (eauth): checks by a password or a bearer token that a user is genuine. The option
+``external_auth`` says what the user may do.
 
-A backend is a function ``(settings, user name, password)`` that returns an Identity, or None for a wrong password. It may take
-seconds (a directory, a slow hash), so it runs in a child process of the worker. Libraries of backends are the extra ``eauth``
-(``pip install saltern-services[eauth]``) and are imported only when a user signs in.
+A backend is a function ``(settings, user name, password)`` that returns an Identity, or None for a wrong password. It
+may take seconds (a directory, a slow hash), so it runs in a child process of the worker. Libraries of backends are the
+extra ``eauth`` (``pip install saltern-services[eauth]``) and are imported only when a user signs in.
 """
 
 from __future__ import annotations
@@ -19,9 +20,10 @@ Backend: TypeAlias = Callable[[Mapping[str, object], str, str], Identity | None]
 
 
 def _shared_secret(settings: Mapping[str, object], user: str, password: str) -> Identity | None:
-    """Return the Identity of any user whose password is the option ``sharedsecret``.
+    """Return an Identity with the name ``user`` if the password equals the option ``sharedsecret``, else None. Raises
+    EauthFault if the option is empty.
 
-    It is for a front that has authenticated the user already and knows the secret.
+    It is for a program in front of the master that has authenticated the user already and knows the secret.
     """
     secret = str(settings.get("sharedsecret") or "")
     if not secret:
@@ -40,10 +42,10 @@ BACKENDS: Mapping[str, Backend] = {
 
 
 def check(settings: Mapping[str, object], backend: str, user: str, password: str) -> Identity | None:
-    """Return the Identity of a user who knows the password; None for a wrong password or a user without one.
+    """Check a user's password with an eauth backend. Return the user's Identity; None for a wrong or empty password.
 
-    ``settings``: the master's options by name, with ``auth.ldap.server`` and the like. Raises EauthFault if ``external_auth`` does
-    not name the backend, or if the backend cannot check passwords.
+    ``settings``: the master's options by name, with ``auth.ldap.server`` and the like. Raises EauthFault if
+    ``external_auth`` does not name the backend, or if the backend cannot check passwords.
     """
     external = settings.get("external_auth")
     if not isinstance(external, Mapping) or backend not in external:

@@ -33,7 +33,9 @@ _INVALID_CREDENTIALS = 49
 
 
 def check(settings: Mapping[str, object], user: str, password: str) -> Identity | None:
-    """Return the Identity of a user of the directory with the user's groups; None for a wrong password. Raises EauthFault."""
+    """Check a user's password with an LDAP directory. Return the Identity with the user's groups; None for a wrong
+    password. Raises EauthFault if the directory does not answer or an option is wrong.
+    """
     try:
         import ldap3
         from ldap3.core.exceptions import LDAPException
@@ -45,7 +47,9 @@ def check(settings: Mapping[str, object], user: str, password: str) -> Identity 
         server = _server(ldap3, options)
 
         def bound(name: str, word: str, *, anonymous: bool = False) -> Any:
-            """Return a connection signed in as ``name``; None if the password is wrong."""
+            """Return an LDAP connection that is signed in as ``name``; None if the password ``word`` is wrong. Raises
+            EauthFault for any other refusal.
+            """
             connection = ldap3.Connection(
                 server,
                 *(() if anonymous else (name, word)),
@@ -137,7 +141,9 @@ def _groups(
 def _entries(
     connection: Any, base: str, wanted: str, attributes: list[str], *, scope: int = 2
 ) -> list[tuple[str, dict[str, list[str]]]]:
-    """Return (name of the entry, {attribute: texts}) of all entries below ``base`` that the filter ``wanted`` matches."""
+    """Return [(distinguished name, {attribute: texts})] of all LDAP entries below ``base`` that the filter ``wanted``
+    matches.
+    """
     scopes = ("BASE", "LEVEL", "SUBTREE")
     connection.search(
         base, wanted, search_scope=scopes[scope if scope in (0, 1, 2) else 2], attributes=attributes or None
@@ -154,17 +160,17 @@ def _entries(
 
 
 def _filled(template: str, user: str) -> str:
-    """Return a template of Salt's options with the escaped user name in place of ``{{ username }}``."""
+    """Return the value of an ``auth.ldap.*`` option with the escaped user name in place of ``{{ username }}``."""
     for form in ("{{ username }}", "{{username}}", "%(username)s"):
         template = template.replace(form, user)
     return template
 
 
 def _escaped_name(user: str) -> str:
-    """Return a user name as part of a distinguished name: its special characters are escaped."""
+    """Return a user name with its special characters escaped, for use in an LDAP distinguished name."""
     return "".join(f"\\{ord(char):02x}" if char in '\\,+"<>;=#/\0' or char.isspace() else char for char in user)
 
 
 def _first_value(name: str) -> str:
-    """Return the first value of a distinguished name: ``admins`` of ``cn=admins,ou=Groups``."""
+    """Return the value of the first part of an LDAP distinguished name: ``admins`` of ``cn=admins,ou=Groups``."""
     return name.split(",")[0].split("=")[-1]

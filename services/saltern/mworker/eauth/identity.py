@@ -1,4 +1,4 @@
-"""The result of an external authentication: who the user is."""
+"""The Identity (name and groups) of a user whom an eauth backend has authenticated, and the error of a backend."""
 
 from __future__ import annotations
 
@@ -13,14 +13,17 @@ class Identity(NamedTuple):
 
 
 class EauthFault(Exception):
-    """Raised when a backend cannot check a password: a missing option or library, a file or server that does not answer.
+    """Raised when an eauth backend cannot check a password: a missing option or library, a file or server that does
+    not answer.
 
     The message is for the worker's log, not for the user.
     """
 
 
 def missing(library: str, backend: str) -> EauthFault:
-    """Return the EauthFault for a Python library that the backend needs and that is not installed."""
+    """Return an EauthFault that says that the Python package ``library``, which the eauth backend needs, is not
+    installed.
+    """
     return EauthFault(
         f"the backend '{backend}' needs the Python package {library}: pip install 'saltern-services[eauth]'"
     )

@@ -27,9 +27,11 @@ _MOST = 1024 * 1024
 
 
 def check(settings: Mapping[str, object], user: str, password: str) -> Identity | None:
-    """Return the Identity that a bearer token proves; None for a token that is wrong, expired, or for somebody else.
+    """Check a bearer token (the password) of an OpenID Connect provider. Return the Identity that the token proves;
+    None for a token that is wrong, expired, or for another audience or user.
 
-    ``user``: name that the token must have; empty: any. Raises EauthFault.
+    ``user``: name that the token must have; empty: any. Raises EauthFault if the provider's keys cannot be read or an
+    option is missing.
     """
     try:
         import jwt
@@ -66,7 +68,9 @@ def check(settings: Mapping[str, object], user: str, password: str) -> Identity 
 
 
 def _key_set(settings: Mapping[str, object], issuer: str) -> dict[str, object]:
-    """Return the provider's public keys (a JSON Web Key Set). Raises EauthFault."""
+    """Return the public keys of the OpenID Connect provider as a map (JSON Web Key Set), from ``auth.oidc.jwks_file``
+    or over HTTP. Raises EauthFault if they cannot be read.
+    """
     path, uri = settings.get("auth.oidc.jwks_file"), settings.get("auth.oidc.jwks_uri")
     try:
         if path:

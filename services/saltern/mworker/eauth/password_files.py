@@ -23,7 +23,9 @@ _DEFAULTS: Mapping[str, object] = {
 
 
 def check(settings: Mapping[str, object], user: str, password: str) -> Identity | None:
-    """Return the Identity of a user of the file; None for another password or an unknown user. Raises EauthFault."""
+    """Check a user's password with the password file of the eauth backend ``file``. Return the Identity; None for a
+    wrong password or an unknown user. Raises EauthFault if the file or a setting cannot be used.
+    """
     rows = settings["external_auth"]
     given = rows.get("file") if isinstance(rows, Mapping) else None
     said = given if isinstance(given, Mapping) else {}

@@ -15,7 +15,9 @@ from saltern.mworker.eauth.identity import EauthFault, Identity, missing
 
 
 def check(settings: Mapping[str, object], user: str, password: str) -> Identity | None:
-    """Return the Identity of a system user with the user's groups; None for a wrong password. Raises EauthFault."""
+    """Check a user's password by PAM. Return the Identity with the user's system groups; None for a wrong password.
+    Raises EauthFault if PAM cannot be used.
+    """
     try:
         import pam
     except ImportError as error:
@@ -31,7 +33,7 @@ def check(settings: Mapping[str, object], user: str, password: str) -> Identity 
 
 
 def groups_of(user: str) -> tuple[str, ...]:
-    """Return the names of the system groups of a user; () for a user whom the machine does not know."""
+    """Return the names of a user's groups on this machine as a tuple; () for an unknown user."""
     try:
         numbers = os.getgrouplist(user, pwd.getpwnam(user).pw_gid)
     except KeyError:

@@ -153,8 +153,8 @@ def _of_users(
     """Call ``work`` with each of the users' fileserver backends; ``work`` returns (lines about successes, lines about
     failures).
 
-    Return {key: lines about successes, "errors": lines about failures} of all backends. Raises RunnerFault if a
-    backend fails.
+    Return a map of two lists for all backends: lines about successes under the name ``key``, lines about failures
+    under "errors". Raises RunnerFault if a backend fails.
     """
     outcome: dict[str, list[str]] = {}
     for backend in backends:

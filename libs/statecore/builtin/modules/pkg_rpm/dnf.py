@@ -154,7 +154,7 @@ def parse_listing(text: str, own: str) -> list[AvailablePackage]:
 
 
 class Advisory(TypedDict):
-    """An advisory of a repository: whether its packages are installed, and their names."""
+    """An advisory (notice of updates) of a dnf repository: whether its packages are installed, and their names."""
 
     installed: bool
     summary: list[str]

@@ -125,10 +125,10 @@ def hold_step(
     before: str = "",
     done: Mapping[str, Mapping[str, object]] | None = None,
 ) -> Step:
-    """Return the step of a ``pkg`` state that holds or releases packages.
+    """Return the Step of a ``pkg`` state that holds (``hold``) or releases packages.
 
-    ``before``: text before its comment; ``done``: changes of the installation before it, which are merged into its
-    changes.
+    ``before``: text to put before the step's comment. ``done``: the changes of the installation before this step,
+    which are merged into the step's changes.
     """
 
     def work() -> Outcome:
