@@ -16,7 +16,7 @@ from datetime import datetime
 from typing import Any
 
 from statecore.system.scheduling.due import Clock, Progress, ScheduleSettings, check
-from statecore.system.scheduling.job import GLOBAL, Job, arguments_of
+from statecore.system.scheduling.job import GLOBAL, Job, arguments_of, unknown_options
 
 _LOG = logging.getLogger("saltern.maintenance")
 
@@ -65,7 +65,8 @@ class ScheduledRunners:
                 continue
             try:
                 self._entries[name] = _Entry(Job.of(str(name), data, whole, {}, moment), data)
-                arguments_of(data)
+                for fault in unknown_options(data):
+                    _LOG.warning("the job %s of the schedule: %s", name, fault)
             except ValueError as error:
                 self._entries.pop(name, None)
                 _LOG.error("the job %s of the schedule is left out: %s", name, error)

@@ -8,6 +8,7 @@ Source: docs/execution.md#schedule.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -55,6 +56,9 @@ OPTIONS = frozenset(
         "dry_run",
     }
 )
+
+#: Options that Salt's scheduler writes into a job and saves with it. They mean nothing when the job is read.
+_SAVED_BY_SALT = frozenset({"run"})
 
 #: Format of the times in ``once``, ``skip_explicit`` and ``run_explicit``.
 TIME_FORMAT = "%Y-%m-%dT%H:%M:%S"
@@ -114,6 +118,9 @@ class Job:
     ) -> Job:
         """Return the scheduled job that a map of options describes. Raises ValueError with the invalid option.
 
+        As in Salt, an option without a value (null) counts as absent, and one that does not exist has no effect:
+        ``unknown_options`` names these.
+
         ``whole`` is the job's schedule, with the options for all jobs. ``named_dates`` maps names that ``when`` may use
         to dates (``whens`` in pillar or grains). ``now`` is used only to validate dates.
         """
@@ -121,13 +128,14 @@ class Job:
             raise ValueError(f"no job can be called '{name}': in a schedule that is an option of all jobs")
         if not isinstance(data, Mapping):
             raise ValueError(f"a job is a map of options, not {data!r}")
-        _check_names(data)
+        arguments_of(data)
+        data = {key: value for key, value in data.items() if value is not None}
         kinds = [key for key in (*INTERVALS, *_MOMENTS) if key in data]
         used = {key if key in _MOMENTS else "an interval" for key in kinds}
         if len(used) > 1:
             raise ValueError(f"these options exclude each other: {', '.join(kinds)}")
         interval = _interval(data) if "an interval" in used else 0
-        splay = data.get("splay") if data.get("splay") is not None else whole.get("splay")
+        splay = data.get("splay", whole.get("splay"))
         skip_range = data.get("skip_during_range") or whole.get("skip_during_range")
         job = cls(
             name=name,
@@ -188,22 +196,32 @@ def arguments_of(data: Mapping[str, object]) -> tuple[list[object], dict[str, ob
     return list(args), {str(key): value for key, value in kwargs.items()}
 
 
-def _check_names(data: Mapping[str, object]) -> None:
+def unknown_options(data: Mapping[str, object]) -> list[str]:
+    """Return a text for each option of a scheduled job that does not exist: its name, and the nearest option."""
+    found = []
     for key in data:
-        if key not in OPTIONS and not str(key).startswith("_"):
+        if key not in OPTIONS and key not in _SAVED_BY_SALT and not str(key).startswith("_"):
             near = close_matches(str(key), OPTIONS, n=1)
-            raise ValueError(f"'{key}' is not an option of a job" + (f"; the nearest is '{near[0]}'" if near else ""))
-    arguments_of(data)
+            found.append(f"'{key}' is not an option of a job" + (f"; the nearest is '{near[0]}'" if near else ""))
+    return found
+
+
+def check_new(data: object) -> None:
+    """Raise ValueError if the map of options of a job that somebody adds has an option that does not exist."""
+    if isinstance(data, Mapping) and (unknown := unknown_options(data)):
+        raise ValueError(unknown[0])
 
 
 def _interval(data: Mapping[str, object]) -> int:
-    total = sum(_whole(key, data[key], 0) * factor for key, factor in INTERVALS.items() if data.get(key) is not None)
+    total = sum(_whole(key, data[key], 0) * factor for key, factor in INTERVALS.items() if key in data)
     if total < 1:
         raise ValueError("the interval must be at least one second")
     return total
 
 
 def _whole(name: str, value: object, least: int) -> int:
+    # As in Salt, a fraction is cut off.
+    value = int(value) if isinstance(value, float) and math.isfinite(value) else value
     if isinstance(value, bool) or not (isinstance(value, int) or (isinstance(value, str) and value.isdecimal())):
         raise ValueError(f"{name} must be a whole number, not {value!r}")
     if int(value) < least:

@@ -20,10 +20,13 @@ from saltern.minion.ipc.messages import JobLoad
 from saltwire.jid import next_jid
 from statecore.runtime.return_delivery import named
 from statecore.system.scheduling.due import CheckResult, Clock, Progress, ScheduleSettings, check, skipped
-from statecore.system.scheduling.job import GLOBAL, TIME_FORMAT, Job, arguments_of
+from statecore.system.scheduling.job import GLOBAL, TIME_FORMAT, Job, arguments_of, check_new, unknown_options
 from statecore.system.scheduling.schedule_file import ScheduleFileError, load, save
 
 _LOG = logging.getLogger("saltern.minion")
+
+#: Beginnings of the names of jobs that a stock minion adds by itself, and saves with the others. Ours has its own for these duties.
+_STOCK_JOBS = ("__mine_interval", "__update_grains", "__master_", "__proxy_keepalive")
 
 #: Returns the number of running jobs with a name in the schedule.
 Running = Callable[[str], int]
@@ -71,7 +74,7 @@ class Schedule:
         self._returners = returners
         self._draw = draw
         self._clock = clock
-        self._configured: dict[str, object] = copy.deepcopy(dict(configured))
+        self._configured = _without_stock_jobs(copy.deepcopy(dict(configured)))
         self._pillar: dict[str, object] = {}
         self._named_dates: dict[str, object] = {}
         self._entries: dict[str, ScheduleEntry] = {}
@@ -107,7 +110,7 @@ class Schedule:
     def resume(self) -> None:
         """Load the schedule that another process of the minion saved, and do not run ``run_on_start`` jobs again."""
         try:
-            self._configured = load(self._file) or self._configured
+            self._configured = _without_stock_jobs(load(self._file)) or self._configured
         except ScheduleFileError as error:
             _LOG.error("changes of the schedule by another process cannot be read: %s", error)
         self._rebuild()
@@ -136,13 +139,20 @@ class Schedule:
         definition = data if isinstance(data, Mapping) else {}
         try:
             entry = ScheduleEntry(definition, Job.of(name, data, whole, self._named_dates, clock.wall), "")
-            self._said.pop(name, None)
+            self._warn(name, f"schedule: the job {name}: {'; '.join(unknown)}" if (unknown := unknown_options(definition)) else "")
             return entry
         except ValueError as error:
-            if self._said.get(name) != str(error):
-                _LOG.error("schedule: the job %s is ignored: %s", name, error)
-            self._said[name] = str(error)
+            self._warn(name, f"schedule: the job {name} is ignored: {error}", logging.ERROR)
             return ScheduleEntry(definition, None, f"{error}. Ignoring job {name}.")
+
+    def _warn(self, name: str, fault: str, level: int = logging.WARNING) -> None:
+        """Log the fault of a job's definition, unless it was logged before. An empty text: the job has no fault any more."""
+        if fault and self._said.get(name) != fault:
+            _LOG.log(level, "%s", fault)
+        if fault:
+            self._said[name] = fault
+        else:
+            self._said.pop(name, None)
 
     # -------------------------------------------------------------------------------------------------------- due jobs
 
@@ -237,10 +247,13 @@ class Schedule:
 
     def _list(self, request: Mapping[str, object]) -> dict[str, object]:
         sources = {"pillar": self._pillar, "opts": {**self._own, **self._configured}}
-        return {"schedule": sources.get(str(request.get("where")), self.whole)}
+        shown = sources.get(str(request.get("where")), self.whole)
+        errors = {name: entry.error for name, entry in self._entries.items() if entry.error and name in shown}
+        return {"schedule": shown, "errors": errors}
 
     def _put(self, request: Mapping[str, object]) -> dict[str, object]:
         name, data = str(request.get("name")), request.get("schedule")
+        check_new(data)
         Job.of(name, data, self.whole, self._named_dates, self._clock().wall)
         if name in self._pillar:
             raise ValueError(f"Cannot modify job {name}, it's in the pillar!")
@@ -353,6 +366,11 @@ def _noted(name: str, entry: ScheduleEntry, form: str) -> dict[str, object]:
     if progress.skip_reason:
         noted |= {"_skip_reason": progress.skip_reason, "_skipped": True, "_skipped_time": shown(progress.skipped_at)}
     return noted
+
+
+def _without_stock_jobs(jobs: Mapping[str, object]) -> dict[str, object]:
+    """Return a saved schedule without the jobs that a stock minion added by itself."""
+    return {name: data for name, data in jobs.items() if not str(name).startswith(_STOCK_JOBS)}
 
 
 def _unless_running(job: Job, progress: Progress, clock: Clock, running: Running) -> tuple[Progress, bool]:

@@ -138,18 +138,113 @@ def test_dates_have_names_in_pillar_and_grains(file: Path, source: str) -> None:
 
 def test_what_is_wrong_is_left_out_by_name(file: Path, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.ERROR):
-        made = Made(file, {"bad": {"function": "test.ping", "secnds": 5}, "none": "text", "good": PING})
+        made = Made(file, {"bad": {"function": "test.ping", "seconds": "often"}, "none": "text", "good": PING})
     assert made.names() == ["good"]
-    said = "schedule: the job bad is ignored: 'secnds' is not an option of a job"
+    said = "schedule: the job bad is ignored: seconds must be a whole number, not 'often'"
     assert said in caplog.text
-    assert made.status("bad")["_error"] == (
-        "'secnds' is not an option of a job; the nearest is 'seconds'. Ignoring job bad."
-    )
+    assert made.status("bad")["_error"] == "seconds must be a whole number, not 'often'. Ignoring job bad."
+    # Whoever lists the jobs sees which of them never run.
+    assert sorted(made.manage("list")["errors"]) == ["bad", "none"]
     made.schedule.update({"schedule": ["x"], "whens": "x"}, {})
     assert "pillar: schedule must be a map of jobs" in caplog.text
     assert "pillar: whens must be a map of dates" in caplog.text
     # Pillar is read often.
     assert caplog.text.count(said) == 1
+
+
+def test_an_unknown_option_of_a_job_is_told_and_the_job_runs(file: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        made = Made(file, {"j": {**PING, "maxruning": 5}})
+        made.schedule.update({}, {})
+    said = "schedule: the job j: 'maxruning' is not an option of a job; the nearest is 'maxrunning'"
+    assert (made.names(), caplog.text.count(said)) == (["j"], 1)
+    with pytest.raises(ValueError, match="'maxruning' is not an option of a job"):
+        made.manage("add", name="other", schedule={**PING, "maxruning": 5})
+
+
+#: What minions of Salt 3006 to 3008 have in _schedule.conf: jobs that ran, that were added, and that the minion added by itself.
+STOCK_SCHEDULE = """\
+schedule:
+  __master_alive_10.0.0.1:
+    function: status.master
+    jid_include: true
+    kwargs: {connected: true, master: 10.0.0.1}
+    maxrunning: 1
+    return_job: false
+    seconds: 30
+  __mine_interval:
+    enabled: true
+    function: mine.update
+    jid_include: true
+    maxrunning: 2
+    minutes: 60
+    name: __mine_interval
+    return_job: false
+    run: true
+    run_on_start: true
+    splay: null
+  added:
+    enabled: true
+    function: test.ping
+    jid_include: true
+    maxrunning: 1
+    name: added
+    seconds: 60
+  enabled: true
+  paused:
+    enabled: false
+    function: test.ping
+    hours: 1
+    jid_include: true
+    maxrunning: 1
+    name: paused
+    run: false
+    splay: null
+  ran:
+    args: [echo a]
+    enabled: true
+    function: cmd.run
+    jid_include: true
+    kwargs: null
+    maxrunning: 1
+    metadata: null
+    name: ran
+    range: null
+    returner: null
+    run: true
+    run_explicit: []
+    seconds: 60.0
+    skip_explicit: []
+    splay: null
+    until: null
+    when: null
+"""
+
+
+def test_the_saved_schedule_of_a_stock_minion_is_read_whole(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "minion").write_text("id: web1\nschedule:\n  main: {function: test.ping, seconds: 60}\n")
+    (tmp_path / "minion.d").mkdir()
+    saved = tmp_path / "minion.d" / "_schedule.conf"
+    saved.write_text(STOCK_SCHEDULE)
+    with caplog.at_level(logging.WARNING):
+        options = load_minion(str(tmp_path), env={})
+        own = {"__mine_interval": {"function": "mine.update", "minutes": 5}}
+        made = Made(Path(options.schedule_file), options.schedule, own=own)
+        assert sorted(made.names()) == ["__mine_interval", "added", "ran"]
+        assert sorted(made.names(60)) == ["added", "ran"]
+    assert caplog.text == ""
+    listed = made.manage("list")
+    assert (sorted(listed["schedule"]), listed["errors"]) == (
+        ["__mine_interval", "added", "enabled", "paused", "ran"],
+        {},
+    )
+    assert listed["schedule"]["__mine_interval"] == own["__mine_interval"]
+    # And it is still Salt's when it was saved here.
+    made.manage("enable_job", name="paused")
+    assert made.saved == {
+        **{name: job for name, job in yaml.safe_load(STOCK_SCHEDULE)["schedule"].items() if not name.startswith("__")},
+        "paused": {**yaml.safe_load(STOCK_SCHEDULE)["schedule"]["paused"], "enabled": True},
+    }
 
 
 def test_no_more_than_maxrunning_of_a_job_run(file: Path) -> None:

@@ -14,7 +14,7 @@ from statecore.builtin.modules.schedule.minion_schedule import (
     with_save_warning,
 )
 from statecore.model.context import Context
-from statecore.system.scheduling.job import GLOBAL, INTERVALS, Job
+from statecore.system.scheduling.job import GLOBAL, INTERVALS, Job, check_new
 
 #: Options that are copied unchanged into a job.
 _COPIED = (
@@ -52,10 +52,10 @@ def build_schedule_item(ctx: Context, name: str, **kwargs: object) -> dict[str, 
     job["enabled"] = given.get("enabled", True)
     job["jid_include"] = given.get("jid_include", True)
     job |= {key: given[key] for key in ("splay", *_COPIED) if key in given}
-    # Unknown options are passed on so that Job.of names them in its error.
     unknown = {key: value for key, value in given.items() if key not in known}
     try:
-        Job.of(name, job | unknown, {}, {}, datetime.now())
+        check_new(unknown)
+        Job.of(name, job, {}, {}, datetime.now())
     except ValueError as error:
         return _refused(str(error))
     return job

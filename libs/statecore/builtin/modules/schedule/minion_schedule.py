@@ -40,22 +40,27 @@ def jobs_of(ctx: Context, *, show_all: bool = False, where: str | None = None, o
     ...) to its value.
 
     ``where``: "opts" or "pillar" limits the jobs to that source. ``show_all``: include the minion's own jobs
-    (``__...``).
+    (``__...``). A job that cannot run has the reason as ``_error``.
     """
+    errors: Mapping[str, object] = {}
     if offline:
         whole = saved_jobs(ctx)
     else:
-        whole = ctx.minion.manage("schedule", {"verb": "list", "where": where})["schedule"]
+        listed = ctx.minion.manage("schedule", {"verb": "list", "where": where})
+        whole, errors = listed["schedule"], listed.get("errors") or {}
     shown: dict[str, object] = {}
     for name, job in whole.items():
-        if name in GLOBAL or not isinstance(job, Mapping):
-            if name in GLOBAL:
-                shown[name] = job
+        if name in GLOBAL:
+            shown[name] = job
+            continue
+        if not isinstance(job, Mapping):
+            if name in errors:
+                shown[name] = {"enabled": False, "_error": errors[name]}
             continue
         if str(name).startswith("__") and not show_all:
             continue
         options = {key: _switched(value) for key, value in job.items() if key in _SHOWN and value is not None}
-        shown[name] = {"enabled": True, **options}
+        shown[name] = {"enabled": True, **options, **({"_error": errors[name]} if name in errors else {})}
     return shown
 
 
