@@ -305,8 +305,26 @@ return redis.call('EXISTS', KEYS[2]) == 1 and redis.call('SISMEMBER', KEYS[3], A
 """
 
 
+#: KEYS: seen, left. ARGV: minion, ms at which its last connection ended.
+_LEFT = """
+local seen = redis.call('ZSCORE', KEYS[1], ARGV[1])
+if not seen or tonumber(seen) > tonumber(ARGV[2]) then return end
+redis.call('ZREM', KEYS[1], ARGV[1])
+redis.call('ZADD', KEYS[2], seen, ARGV[1])
+"""
+
+#: KEYS: seen, minions that sign. ARGV: ms, minions.
+_CONNECTED = """
+for i = 2, #ARGV do
+  if redis.call('SISMEMBER', KEYS[2], ARGV[i]) == 0 then redis.call('ZADD', KEYS[1], 'GT', ARGV[1], ARGV[i]) end
+end
+"""
+
+
 class Presence:
     """The time of each minion's last message to the master, in Redis.
+
+    A minion whose last connection has ended is absent at once: the time of its last message is then in a key of its own.
 
     All operations raise StoreUnavailable if Redis does not answer.
     """
@@ -314,6 +332,8 @@ class Presence:
     def __init__(self, client: Client) -> None:
         self._client = client
         self._arrived = client.redis.register_script(_ARRIVED)
+        self._left = client.redis.register_script(_LEFT)
+        self._connected = client.redis.register_script(_CONNECTED)
 
     def seen(self, minion: str, now_ms: int) -> None:
         """Record that the master got a message from a minion. ``now_ms``: milliseconds since 1970."""
@@ -329,17 +349,31 @@ class Presence:
         with self._client.calling():
             return bool(self._arrived(keys=[keys.SEEN, keys.waiting_of(minion), keys.SIGNERS], args=[minion, now_ms]))
 
+    def left(self, minion: str, at_ms: int) -> None:
+        """Record that the last connection of a minion ended at ``at_ms``: it is absent, unless it sent a message since."""
+        with self._client.calling():
+            self._left(keys=[keys.SEEN, keys.LEFT], args=[minion, at_ms])
+
+    def connected(self, minions: Sequence[str], now_ms: int) -> None:
+        """Record that the stock minions among ``minions`` have an open connection at ``now_ms``, which counts as a message."""
+        if minions:
+            with self._client.calling():
+                self._connected(keys=[keys.SEEN, keys.SIGNERS], args=[now_ms, *minions])
+
     def forget(self, minion: str) -> None:
         """Delete the time of a minion's last message: the minion no longer exists."""
         self._client.call("zrem", keys.SEEN, minion)
+        self._client.call("zrem", keys.LEFT, minion)
 
     def last_seen(self, minions: Sequence[str]) -> dict[str, int]:
         """Map of minion id to the time of its last message (milliseconds since 1970), without minions that never sent
         one.
         """
-        scores = self._client.call("zmscore", keys.SEEN, list(minions)) if minions else []
-        seen = zip(minions, scores, strict=True)
-        return {name: values.number(score, keys.SEEN) for name, score in seen if score is not None}
+        found: dict[str, int] = {}
+        for key in (keys.LEFT, keys.SEEN) if minions else ():
+            scores = zip(minions, self._client.call("zmscore", key, list(minions)), strict=True)
+            found |= {name: values.number(score, key) for name, score in scores if score is not None}
+        return found
 
     def present(self, since_ms: int) -> set[str]:
         """Return the ids of the minions that sent a message since ``since_ms`` (milliseconds since 1970)."""

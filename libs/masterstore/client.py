@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -26,6 +27,9 @@ _PASSING = frozenset(
 #: The code of an error; Redis 6 quotes the error of a script inside a sentence (``... user_script: 3: -OOM command ...``).
 _CODE = re.compile(r"(?:^|: -)([A-Z]+)\b")
 
+#: Seconds after a timeout in which commands fail at once: Redis hangs, and each command would wait for as long again.
+_HANGS_FOR = 1.5
+
 #: Seconds to wait for one Sentinel.
 _SENTINEL_PATIENCE = 0.5
 
@@ -40,6 +44,9 @@ class Client:
         connection.
         """
         self.timeout = timeout
+        #: Until when commands fail at once, by the monotonic clock; and the error of the timeout.
+        self._hangs_until = 0.0
+        self._hang = ""
         self.faults = Faults()
         #: The URL without its passwords; the path, until the file can be read.
         self.shown = without_passwords(url)
@@ -69,9 +76,18 @@ class Client:
 
     @contextlib.contextmanager
     def calling(self) -> Iterator[redis.Redis]:
-        """Yield redis-py's client for the ``with`` block. Errors of redis-py in the block become StoreUnavailable or StoreError."""
+        """Yield redis-py's client for the ``with`` block. Errors of redis-py in the block become StoreUnavailable or StoreError.
+
+        For a moment after a timeout StoreUnavailable is raised at once, so that many requests do not wait one after the other.
+        """
+        if self._hangs_until and time.monotonic() < self._hangs_until:
+            raise StoreUnavailable(self._hang)
         try:
             yield self.redis
+        except redis.TimeoutError as error:
+            self._hang = f"redis at {self.shown} does not answer: {error}"
+            self._hangs_until = time.monotonic() + _HANGS_FOR
+            raise StoreUnavailable(self._hang) from error
         except (redis.ConnectionError, redis.TimeoutError, OSError) as error:
             raise StoreUnavailable(f"redis at {self.shown} does not answer: {error}") from error
         except redis.ResponseError as error:

@@ -89,6 +89,7 @@ KEYS: tuple[KeySpec, ...] = (
     KeySpec("bank", "salt:bank:<bank>", "hash", "none: runners decide", "runners", "runners", "data that runners store (cache.store) until cache.flush", "key -> msgpack of its data (runners cache.store, cache.fetch)"),
     KeySpec("banks", "salt:banks", "set", "none: one entry a bank", "runners", "runners", "the number of banks", "names of all banks that were ever written"),
     KeySpec("seen", "salt:seen", "zset", "none: one entry a minion", "mworker", "runners, maintenance", "the number of minions", "minion, scored by the milliseconds of its last request"),
+    KeySpec("left", "salt:left", "zset", "none: one entry a minion", "mworker", "mworker, runners", "the number of minions", "minion whose last connection has ended, scored by the milliseconds of its last request; salt:seen has it again when it comes back"),
     KeySpec("epochs", "salt:epochs", "hash", "none: four numbers", "mworker, maintenance", "mworker, publisher", "four numbers", "epochs of the publication key and of session keys, and the start of each; never a key"),
     KeySpec("lock", "salt:lock:<name>", "string", "TTL of the lock", "maintenance", "maintenance", "TTL", "owner and fencing token of a lock"),
     KeySpec("fences", "salt:fences", "hash", "none: one number a lock", "maintenance", "maintenance", "the number of locks", "lock -> last fencing token issued"),
@@ -111,6 +112,7 @@ DUE = "salt:jobs:due"
 JOB_BYTES = "salt:jobs:bytes"
 WAITING = "salt:waiting"
 SIGNERS = "salt:signers"
+LEFT = "salt:left"
 MINIONS = "minions"
 RUNNERS = "salt:runners"
 PUBLICATIONS = "salt:publications"

@@ -122,6 +122,35 @@ def test_a_forgotten_minion_leaves_nothing_behind_and_others_stay(store: Store, 
     assert all(b"a" not in raw.hkeys(key) for key in raw.scan_iter("*", _type="hash"))
 
 
+def test_a_minion_whose_connection_ended_is_absent_until_it_comes_back(store: Store) -> None:
+    presence = store.presence
+    for minion in ("a", "b", "c"):
+        presence.seen(minion, 1000)
+    presence.left("a", 1500)
+    # It has spoken since its connection ended, over another one.
+    presence.left("b", 999)
+    presence.left("unknown", 1500)
+    assert presence.present(0) == {"b", "c"}
+    # When it was heard of last is still known.
+    assert presence.last_seen(["a", "b", "unknown"]) == {"a": 1000, "b": 1000}
+    presence.arrived("a", 2000)
+    assert presence.present(1500) == {"a"}
+    assert presence.last_seen(["a"]) == {"a": 2000}
+    presence.left("a", 2500)
+    presence.forget("a")
+    assert presence.last_seen(["a"]) == {}
+
+
+def test_a_connected_stock_minion_is_present_though_it_is_silent(store: Store, raw: redis.Redis) -> None:
+    raw.sadd("salt:signers", "ours")
+    for minion in ("ours", "stock"):
+        store.presence.seen(minion, 1000)
+    store.presence.connected(["ours", "stock"], 9000)
+    # A minion of ours shows by itself that it lives: a process that hangs has connections, too.
+    assert store.presence.present(5000) == {"stock"}
+    store.presence.connected([], 9000)
+
+
 def test_pillar_that_is_handed_out_ends_as_a_whole(store: Store, second: Store) -> None:
     assert store.cache.kept_pillar("a") == {}
     store.cache.keep_pillar("a", "base", b"\xff1", 60)

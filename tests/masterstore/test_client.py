@@ -156,6 +156,8 @@ VERBS: dict[str, Callable[[Store], Any]] = {
     "presence.forget": lambda store: store.presence.forget("a"),
     "presence.arrived": lambda store: store.presence.arrived("m", 1),
     "presence.seen": lambda store: store.presence.seen("a", 1),
+    "presence.left": lambda store: store.presence.left("a", 1),
+    "presence.connected": lambda store: store.presence.connected(["a"], 1),
     "presence.last_seen": lambda store: store.presence.last_seen(["a"]),
     "presence.present": lambda store: store.presence.present(0),
     "epochs.current": lambda store: store.epochs.current(),
@@ -518,7 +520,8 @@ def test_what_another_hand_wrote(
         assert caught.key.split("[")[0] in {name.decode() for name in raw.scan_iter("*")}
 
 
-ZSETS = {"salt:jobs", "salt:seen", "salt:runners", "salt:idx:minion:a", "salt:jobs:wide", "salt:waiting", "salt:waiting:a",
+ZSETS = {"salt:left", "salt:jobs", "salt:seen", "salt:runners", "salt:idx:minion:a", "salt:jobs:wide", "salt:waiting",
+         "salt:waiting:a",
          "salt:jobs:due", "salt:events:readers:g", "salt:stock:sign-ins"}  # fmt: skip
 
 #: Verbs that go on without what they cannot read.
@@ -545,6 +548,7 @@ def test_keys_of_another_type_give_the_stores_error_or_none(store: Store, raw: r
                  "salt:stock:sign-ins",
                  "salt:keys:accepted", "salt:keys:acceptances", "salt:clocks", f"salt:nonce:a:{'0' * 32}",
                  "salt:keys:denied", "salt:keys:version", "salt:grains", "salt:pillar", "salt:mine", "salt:mine:f", "salt:seen",
+                 "salt:left",
                  "salt:events", "salt:events:count", "salt:events:wanted", "salt:events:group:g", "salt:events:readers:g",
                  "salt:events:dead:g", "salt:epochs", "salt:lock:l", "salt:fences", "salt:runners",
                  "salt:pillar_cache:a", f"salt:orders:{JID}", f"salt:own:a:{JID}", "salt:bank:b", "salt:banks",

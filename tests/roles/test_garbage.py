@@ -157,7 +157,7 @@ def control_ping(one: zmq.Socket[bytes]) -> None:
     one.send_multipart([b"", b"the last", msgpack.packb({"cmd": "ping"})])
     while one.poll(int(SOON * 1000)):
         frames = one.recv_multipart()
-        if frames == [b"", b"the last", msgpack.packb({"ok": {"id": "master"}})]:
+        if frames == [b"", b"the last", msgpack.packb({"ok": {"id": "master_master"}})]:
             return
     pytest.fail("no answer on 4507")
 

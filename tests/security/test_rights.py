@@ -41,7 +41,22 @@ NOBODY = ["api", "ann", "publisher", "reqserver", "eventpublisher", "", "cli2", 
 
 @pytest.mark.ordinary
 def test_every_command_is_tried() -> None:
-    assert {name for name, row in CONTROL_COMMANDS.items() if row.policy is not ControlPolicy.ANY} == set(REQUESTS)
+    free = (ControlPolicy.ANY, ControlPolicy.REQSERVER)
+    assert {name for name, row in CONTROL_COMMANDS.items() if row.policy not in free} == set(REQUESTS)
+
+
+@pytest.mark.redis
+@pytest.mark.parametrize("client", ["cli", "mworker", "maintenance", "ann", "", "*"])
+def test_nobody_but_the_reqserver_tells_who_has_gone(new_worker: NewWorker, client: str) -> None:
+    """Whoever could, would make minions look absent."""
+    master = new_worker(control_acl={client: [".*", "@runner", "@wheel", "@jobs"]})
+    master.accept("web1")
+    master.store.presence.seen("web1", 1000)
+    name, why = master.control("connections", client, left={"web1": 0}, connected=[], at=2000.0)
+    assert name == "AuthorizationError"
+    assert "the reqserver does" in why
+    assert master.store.presence.present(1000) == {"web1"}
+    assert "reqserver" not in LINKS["control"].clients
 
 
 @pytest.mark.redis

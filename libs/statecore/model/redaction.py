@@ -227,6 +227,9 @@ def _command_words(fun: object, options: Mapping[str, object]) -> _CommandWords:
         return _CommandWords(1, frozenset(options.keys() - kept))
     if isinstance(fun, str) and fun.startswith("cmd.") and is_quiet(options):
         return _CommandWords(1 if fun in _SECOND else 0, frozenset({"cmd", "args", "stdin", "env", "code"}))
+    if fun == "wheel.minions.import_data":
+        # Pillar of minions.
+        return _CommandWords(0, frozenset({"data"}))
     return _CommandWords()
 
 

@@ -1,6 +1,7 @@
 """The commands ``saltern import`` and ``saltern export``: turn a stock Salt master into a Saltern master, and back.
 
-The master keeps its key pair, so minions still trust it. Minion keys are imported by ``salt-key --import`` when the roles run.
+The master keeps its key pair, so minions still trust it. When the roles run, ``salt-key --import`` imports the minions' keys, and
+``saltern import --data`` what the stock master remembers of minions: grains, pillar and mine.
 A report lists each option with file and line, and its treatment. Everything is checked before anything is written.
 """
 
@@ -11,13 +12,17 @@ import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import yaml
 
 from saltern.kit.command.command_line import CommandError, Exit, run_command
 from saltern.kit.command.launcher import INTERRUPTED
-from saltern.kit.config.master import ConfigError, load_master
-from saltern.moving import keys
+from saltern.kit.config.master import ConfigError, load_client, load_master
+from saltern.kit.config.minion_id import found_id, kept_id, with_domain
+from saltern.kit.links.answers import WheelCall
+from saltern.kit.links.control import ControlError, ControlTimeout, connect_control, wheel_functions
+from saltern.moving import keys, minion_data
 from saltern.moving.files import Option, joined, read_options
 from saltern.moving.settings import Fate, fate_of, group_faults, is_salts
 
@@ -29,6 +34,14 @@ _HEADINGS: Mapping[str, str] = {
     "not needed": "Not needed here:",
     "not supported": "Not supported:",
 }
+
+#: The stock master's ``cachedir`` where its configuration names none.
+_CACHE = "/var/cache/salt/master"
+
+#: Seconds for one portion of data: the master may have to compile the pillar of each minion.
+_PATIENCE = 300.0
+
+Answer = TypeVar("Answer")
 
 _SIGNS = ("master_sign", "master_pubkey_signature")
 
@@ -50,10 +63,26 @@ def _import(argv: Sequence[str]) -> int:
         action="store_true",
         help="only print the report and write nothing; exit code 1 if an option is not supported",
     )
-    flags = parser.parse_args(argv)
+    parser.add_argument(
+        "--data",
+        nargs="?",
+        const="",
+        metavar="DIR",
+        help="send grains, pillar and mine from the stock master's cachedir DIR to the running master, and do nothing else "
+        "(without DIR: as the stock master's configuration says)",
+    )
+    parser.add_argument(
+        "--replace", action="store_true", help="with --data: also replace what minions told the running master"
+    )
+    flags = _parsed(parser, argv)
+    if flags.data is not None:
+        return _import_data(flags)
     options = read_options(flags.config, "master")
     fates = _fates(options)
     config = joined([fate.here for _, fate in fates])
+    own_id = "" if config.get("id") else stock_master_id(flags.config, config)
+    if own_id:
+        config = {"id": own_id, **config}
     pki = flags.pki or _pki(options, flags.config)
     found = keys.taken(pki, *_sign_names(config))
     keys.check_empty(flags.keys, found)
@@ -61,6 +90,10 @@ def _import(argv: Sequence[str]) -> int:
     _check_new(flags.out / "master", content)
     _check_whole(content)
     _report(fates)
+    if own_id:
+        sys.stdout.write(
+            f"Added:\n  id: {own_id}: the stock master's own id, for which orchestrations compile pillar\n"
+        )
     if flags.check:
         return Exit.GENERIC if any(fate.kind == "not supported" for _, fate in fates) else Exit.OK
     written = _written(
@@ -73,7 +106,57 @@ def _import(argv: Sequence[str]) -> int:
     _say(flags.keys, written)
     if count:
         sys.stdout.write(f"\n{count} keys of minions are in {pki}. When the roles run:\n  salt-key --import {pki}\n")
+    cachedir = _cachedir(options)
+    if cachedir.is_dir() and (known := minion_data.count(cachedir)):
+        sys.stdout.write(
+            f"\nGrains, pillar and mine of {known} minions are in {cachedir}. When the keys are imported:\n"
+            f"  saltern import --data {cachedir}\n"
+        )
     return Exit.OK
+
+
+def _import_data(flags: argparse.Namespace) -> int:
+    """Carry out ``saltern import --data``. Return exit code 0, or 1 if a file or the data of a minion cannot be used."""
+    cachedir = Path(flags.data) if flags.data else _cachedir(read_options(flags.config, "master"))
+    remembered = minion_data.read(cachedir)
+    if flags.check:
+        for minion, parts in remembered.minions.items():
+            sys.stdout.write(f"{minion}: {', '.join(parts)}\n")
+        brought = minion_data.Brought()
+    else:
+        brought = _asked(flags.config_dir, lambda wheel: minion_data.send(remembered, wheel, replace=flags.replace))
+        every = [part for stored in brought.stored.values() for part in stored]
+        numbers = ", ".join(f"{name} of {every.count(name)}" for name in minion_data.PARTS)
+        sys.stdout.write(f"Stored of {len(remembered.minions)} minions: {numbers}.\n")
+    for place, why in (remembered.faults | brought.refused).items():
+        sys.stderr.write(f"{place}: {why}\n")
+    for minion, why in brought.pillar_errors.items():
+        sys.stderr.write(f"{minion}: its pillar cannot be compiled: {why}\n")
+    return Exit.GENERIC if remembered.faults or brought.refused else Exit.OK
+
+
+def _export_data(flags: argparse.Namespace) -> int:
+    """Carry out ``saltern export --data``. Return exit code 0."""
+    minions = _asked(flags.config_dir, minion_data.fetch)
+    files = minion_data.write(Path(flags.data), minions)
+    sys.stdout.write(f"{files} files with grains, pillar and mine of {len(minions)} minions are in {flags.data}.\n")
+    return Exit.OK
+
+
+def _asked(config_dir: str | None, ask: Callable[[WheelCall], Answer]) -> Answer:
+    """Call ``ask`` with a connection to the running master, and return its result. Raise CommandError."""
+    try:
+        control = connect_control(load_client(config_dir), config_dir=config_dir)
+        try:
+            return ask(wheel_functions(control, _PATIENCE))
+        finally:
+            control.close()
+    except ControlError as error:
+        raise CommandError(error.message) from error
+    except ControlTimeout as error:
+        raise CommandError(f"{error}. Start the roles first", Exit.UNAVAILABLE) from error
+    except ConfigError as error:
+        raise CommandError(str(error), Exit.CONFIG) from error
 
 
 def _fates(options: Sequence[Option]) -> list[tuple[Option, Fate]]:
@@ -99,7 +182,15 @@ def _fates(options: Sequence[Option]) -> list[tuple[Option, Fate]]:
 
 def _export(argv: Sequence[str]) -> int:
     parser = _parser("export", "Exports configuration and keys for a stock Salt master.", _SALTS)
-    flags = parser.parse_args(argv)
+    parser.add_argument(
+        "--data",
+        metavar="DIR",
+        help="write grains, pillar and mine of the running master's minions to the stock master's cachedir DIR, and do "
+        "nothing else",
+    )
+    flags = _parsed(parser, argv)
+    if flags.data is not None:
+        return _export_data(flags)
     options = read_options(flags.config, "master")
     fates = [(option, _back(option)) for option in options]
     config = joined([fate.here for _, fate in fates])
@@ -127,6 +218,14 @@ def _back(option: Option) -> Fate:
     return Fate("not needed", "a stock master has no such option")
 
 
+def stock_master_id(directory: Path, config: Mapping[str, object]) -> str:
+    """Return the id of a stock master whose configuration names none: the id that its directory keeps, else this machine's name,
+    with ``append_domain`` and ``_master``. Salt: salt/config/__init__.py, apply_master_config
+    """
+    name = kept_id(directory) or found_id("", {}, lowercase=False, remove_domain=False)
+    return f"{with_domain(name, str(config.get('append_domain') or ''))}_master"
+
+
 def _sign_names(config: Mapping[str, object]) -> tuple[str, str]:
     name, signature = _SIGNS
     return str(config.get("master_sign_key_name", name)), str(config.get(signature, signature))
@@ -134,7 +233,7 @@ def _sign_names(config: Mapping[str, object]) -> tuple[str, str]:
 
 def _parser(name: str, description: str, config: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=f"saltern {name}", description=description)
-    there = "the master's configuration" if name == "import" else "the configuration of our roles"
+    there = "the stock master's configuration" if name == "import" else "the configuration of our roles"
     parser.add_argument("--config", type=Path, default=Path(config), metavar="DIR", help=f"{there} (default: {config})")
     parser.add_argument(
         "--pki", type=Path, metavar="DIR", help="pki_dir of the stock master (default: as its configuration says)"
@@ -142,12 +241,21 @@ def _parser(name: str, description: str, config: str) -> argparse.ArgumentParser
     parser.add_argument(
         "--keys",
         type=Path,
-        required=True,
         metavar="DIR",
         help="directory with the roles' keys, as `saltern keygen` makes it",
     )
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="directory for the new file `master`")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="directory for the new file `master`")
+    parser.add_argument(
+        "-c", "--config-dir", metavar="DIR", help="with --data: the configuration of this command, as for salt-key"
+    )
     return parser
+
+
+def _parsed(parser: argparse.ArgumentParser, argv: Sequence[str]) -> argparse.Namespace:
+    flags = parser.parse_args(argv)
+    if flags.data is None and not (flags.keys and flags.out):
+        parser.error("--keys and --out are needed, or --data")
+    return flags
 
 
 def _pki(options: Sequence[Option], config: Path) -> Path:
@@ -156,6 +264,12 @@ def _pki(options: Sequence[Option], config: Path) -> Path:
     if named is None:
         return config / "pki" / "master"
     path = Path(str(named))
+    return path if path.is_relative_to(root) else Path(root, *path.parts[1:])
+
+
+def _cachedir(options: Sequence[Option]) -> Path:
+    """Return the stock master's ``cachedir``, absolute and below ``root_dir``."""
+    root, path = str(_last(options, "root_dir") or "/"), Path(str(_last(options, "cachedir") or _CACHE))
     return path if path.is_relative_to(root) else Path(root, *path.parts[1:])
 
 

@@ -44,6 +44,7 @@ from saltern.kit.links.worker_link import (
     PULSE,
     PULSE_SECONDS,
     READY,
+    WHO,
     WORK,
     WRONG_POOL,
 )
@@ -198,7 +199,8 @@ def _work(
         elif isinstance(answer, WrongPool):
             frames.send(link, [WRONG_POOL, ticket, answer.pool.encode()])
         else:
-            frames.send(link, [ANSWER, ticket, answer])
+            asked = client == WHO and handler.sender
+            frames.send(link, [ANSWER, ticket, answer, *([handler.sender.encode()] if asked else [])])
 
 
 def _defer(

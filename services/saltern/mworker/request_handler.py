@@ -79,6 +79,8 @@ class RequestHandler:
         #: Seconds. ``request_id`` of a minion's job is remembered for as long as a request may be older than the last one, twice.
         self._window = min(context.options.request_window, REQUEST_TTL // 2)
         self._redis_away = False
+        #: The minion whose key the last request proved; empty if it proved none.
+        self.sender = ""
         #: The store's error that was logged last.
         self._last_fault = ""
 
@@ -95,6 +97,7 @@ class RequestHandler:
         started = time.monotonic()
         reply: bytes | SealedDeferredReply
         self._opening_pool = pool
+        self.sender = ""
         self._watchdog.begin()
         try:
             if side == b"control":
@@ -139,6 +142,7 @@ class RequestHandler:
                 about = {"minion": opened.id, "jid": opened.load.get("jid")}
                 self._context.log.debug("request %s%s", named, _subject(opened.load), extra=about)
             self._begin(named)
+            self.sender = opened.id if opened.proved else ""
             return cmd, "ok", self._command(cmd, opened)
         except _OtherPool:
             raise
@@ -267,7 +271,9 @@ class RequestHandler:
             named = str(fields.get("cmd"))
             row = CONTROL_COMMANDS.get(named)
             if row is None:
-                known = ", ".join(sorted(CONTROL_COMMANDS))
+                known = ", ".join(
+                    sorted(each for each, row in CONTROL_COMMANDS.items() if row.policy is not ControlPolicy.REQSERVER)
+                )
                 return (
                     cmd,
                     "refused",
@@ -367,6 +373,10 @@ class RequestHandler:
         """
         options, name = self._context.options, token.user if token else client or "this key"
         if policy is ControlPolicy.ANY:
+            return None
+        if policy is ControlPolicy.REQSERVER:
+            if client != "reqserver":
+                raise ControlError("AuthorizationError", f"{name} may not tell who is connected: the reqserver does")
             return None
         kind = Kind(policy.value)
         calls = calls_of(fields) if kind is Kind.PUBLISH else [call_of(fields)]

@@ -88,6 +88,8 @@ class Answer:
 
     request: Request
     payload: bytes
+    #: The minion that sent the request, if its worker was asked for it and the request proves it.
+    minion: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,13 +228,14 @@ class Dispatcher:
             gone = self._take_back(worker)
         return gone + self._set_idle(name, worker, now)
 
-    def reply(self, name: bytes, ticket: int, payload: bytes, now: float) -> list[Instruction]:
+    def reply(self, name: bytes, ticket: int, payload: bytes, now: float, *, minion: str = "") -> list[Instruction]:
         """Take a worker's reply to a request. Return an Answer with it, and an Assign of the worker's next request, if one waits.
 
-        A reply is dropped if the request was given to another worker meanwhile.
+        A reply is dropped if the request was given to another worker meanwhile. ``minion``: the proved sender, if the worker
+        was asked for it.
         """
         if ticket in self.deferred:
-            return [Answer(self.deferred.pop(ticket)[1], payload)]
+            return [Answer(self.deferred.pop(ticket)[1], payload, minion)]
         worker = self.workers.holder(name, ticket, now)
         if worker is None:
             return []
@@ -240,7 +243,7 @@ class Dispatcher:
         if self.pools.several:
             self._hint(request, worker.pool)
         # The next request is sent first, because the worker is idle; the reply takes longer on the network anyway.
-        return [*self._set_idle(name, worker, now), Answer(request, payload)]
+        return [*self._set_idle(name, worker, now), Answer(request, payload, minion)]
 
     def defer(self, name: bytes, ticket: int, now: float) -> list[Instruction]:
         """Record that a child process of the worker will send the reply to a request. The worker is idle again.

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
+import msgpack
 import zmq
 
 from saltern.kit.config.worker_pools import read_pools
@@ -27,12 +28,14 @@ from saltern.kit.links.worker_link import (
     NOT_READY,
     PULSE,
     READY,
+    WHO,
     WORK,
     WRONG_POOL,
 )
 from saltern.kit.process.rate_limit import RareLog
 from saltern.kit.process.service import DRAIN_SECONDS, Role, RoleProgram, run_role
 from saltern.reqserver import clear_header
+from saltern.reqserver.clear_header import ClearHeader
 from saltern.reqserver.dispatch import Answer, Assign, Dispatcher, GiveUp, Instruction, Refuse
 from saltern.reqserver.minion_port import Arrived, MinionPort
 from saltern.reqserver.queue import Request, Side
@@ -67,6 +70,15 @@ _LIMITS_SECONDS = 600.0
 #: Seconds for which a worker's report is valid that it cannot start; workers repeat it every few seconds.
 _FAULT_SECONDS = 6.0
 
+#: Seconds between two reports which minions are connected; at most a third of presence_window.
+_REPORT_SECONDS = 60.0
+
+#: Most minions in one report.
+_REPORTED = 5000
+
+#: Route of the reqserver's own requests: nobody waits for the answer.
+_NO_ROUTE: tuple[bytes, ...] = (b"reqserver",)
+
 #: Label in the metrics for requests whose command is not known yet.
 UNOPENED = "unopened"
 
@@ -92,7 +104,7 @@ class Server:
             requests_per_second=options.minion_requests_per_second,
             bytes_per_second=options.minion_bytes_per_second,
         )
-        self._next_tick = self._next_measure = self._next_warning = 0.0
+        self._next_tick = self._next_measure = self._next_warning = self._next_report = 0.0
         #: (time, reason) of the last report of a worker that it cannot start.
         self._worker_fault = (-_FAULT_SECONDS, "")
         self._wait_metrics = {
@@ -142,6 +154,7 @@ class Server:
             self._next_tick = now + _TICK_SECONDS
             self._carry_out(self._dispatcher.tick(now))
             self._minions.tick(now)
+            self._report_connections(now)
         if now >= self._next_measure:
             self._next_measure = now + _MEASURE_SECONDS
             self._measure(now)
@@ -194,8 +207,9 @@ class Server:
 
     def _from_worker(self, message: Sequence[zmq.Frame], now: float) -> list[Instruction]:
         name, kind, *rest = [frame.bytes for frame in message]
-        if kind == ANSWER and len(rest) == 2 and rest[0].isdigit():
-            return self._dispatcher.reply(name, int(rest[0]), rest[1], now)
+        if kind == ANSWER and len(rest) in (2, 3) and rest[0].isdigit():
+            minion = rest[2].decode(errors="replace") if len(rest) == 3 else ""
+            return self._dispatcher.reply(name, int(rest[0]), rest[1], now, minion=minion)
         if kind == DEFERRED and rest and rest[0].isdigit():
             return self._dispatcher.defer(name, int(rest[0]), now)
         if kind == WRONG_POOL and len(rest) == 2 and rest[0].isdigit():
@@ -227,10 +241,14 @@ class Server:
             match instruction:
                 case Assign(worker, request, opening_pool):
                     self._send_work(worker, request, opening_pool)
-                case Answer(request, payload):
+                case Answer(request, payload, minion):
+                    if minion:
+                        self._minions.bind(request.route[0], minion)
                     self._answer(request.side, request.route, payload)
                 case Refuse(request, why, retry_after):
                     self._refuse(request, why, retry_after)
+                case GiveUp(request, why) if request.route is _NO_ROUTE:
+                    self._role.log.debug("the workers were not told which minions are connected: %s", why)
                 case GiveUp(request, why):
                     self._role.log.error("a request from %s was given up: %s", request.client or "a minion", why)
                     # A minion without an answer repeats its request; an operator gets an error.
@@ -249,7 +267,7 @@ class Server:
             WORK,
             b"%d" % request.ticket,
             request.side_for_worker,
-            request.client.encode(),
+            self._client_of(request),
             request.payload,
         ]
         if opening_pool:
@@ -258,6 +276,31 @@ class Server:
         assigned = self._dispatcher.workers.get(worker)
         assert assigned is not None
         self._wait_metrics[assigned.pool].observe(assigned.assigned_at - request.arrived)
+
+    def _client_of(self, request: Request) -> bytes:
+        """Return the client name for a worker; for a request of a minion over a connection that nobody has proved yet: WHO."""
+        if request.side is Side.MINION and not self._minions.minion_of(request.route[0]):
+            return WHO
+        return request.client.encode()
+
+    def _report_connections(self, now: float) -> None:
+        """Tell the workers which minions have gone, and now and then which are connected, though they may be silent."""
+        left = self._minions.left(now)
+        connected: list[str] = []
+        if now >= self._next_report:
+            self._next_report = now + min(_REPORT_SECONDS, self._role.options.presence_window / 3)
+            connected = self._minions.connected()
+        for start in range(0, max(len(left), len(connected)), _REPORTED):
+            part = slice(start, start + _REPORTED)
+            fields = {
+                "cmd": "connections",
+                "left": dict(list(left.items())[part]),
+                "connected": connected[part],
+                "at": time.time(),
+            }
+            payload: bytes = msgpack.packb(fields)
+            header = ClearHeader(cmd="connections")
+            self._carry_out(self._dispatcher.request(Side.CONTROL, _NO_ROUTE, "reqserver", payload, now, header=header))
 
     def _refuse(self, request: Request, why: str, retry_after: float) -> None:
         if self._warning_due(time.monotonic()):
@@ -278,7 +321,7 @@ class Server:
     def _answer(self, side: Side, route: tuple[bytes, ...], payload: bytes) -> None:
         if side is Side.MINION:
             self._minions.send(route[0], payload)
-        else:
+        elif route is not _NO_ROUTE:
             frames.send(self._control, [*route, payload])
 
     def _check_workers(self) -> str | None:

@@ -63,6 +63,13 @@ _PREFIX = 64
 #: Addresses over a rate that are remembered until they are reported.
 _MOST_LIMITED = 100
 
+#: Seconds that a minion's connection must have lasted so that its end means that the minion has gone: a process of one job may
+#: have a connection of its own, and minions of old releases have no other.
+_LASTING = 10.0
+
+#: Seconds in which a minion may connect again before its end is reported.
+_GRACE = 1.0
+
 #: A connection is closed by a reset: nothing of it stays in this machine.
 _RESET = struct.pack("ii", 1, 0)
 
@@ -92,6 +99,10 @@ class _Peer:
     network: str = ""
     #: Whether it is not read because its address is over its rate.
     paused: bool = False
+    #: When the connection was accepted.
+    since: float = 0.0
+    #: The minion whose proved request came over this connection; empty if none did yet.
+    minion: str = ""
 
 
 class Arrived(NamedTuple):
@@ -148,6 +159,10 @@ class MinionPort:
         self._holding: OrderedDict[_Peer, None] = OrderedDict()
         self._held = 0
         self._routes = itertools.count(1)
+        #: Minion -> number of its open connections.
+        self._open: Counter[str] = Counter()
+        #: Minion without an open connection -> when its last one ended.
+        self._ended: dict[str, float] = {}
         #: Number of connections that were closed because the peer broke the protocol or a bound.
         self.closed = 0
 
@@ -180,6 +195,30 @@ class MinionPort:
                     self._pause(peer, events, now)
                     continue
                 yield from self._read(peer, now)
+
+    def minion_of(self, route: bytes) -> str:
+        """Return the minion whose proved request came over the connection with this route; empty text if none did yet."""
+        peer = self._by_route.get(route)
+        return peer.minion if peer is not None else ""
+
+    def bind(self, route: bytes, minion: str) -> None:
+        """Record that a proved request of this minion came over the connection with this route."""
+        peer = self._by_route.get(route)
+        if peer is not None and not peer.minion:
+            peer.minion = minion
+            self._open[minion] += 1
+            self._ended.pop(minion, None)
+
+    def connected(self) -> list[str]:
+        """Return the ids of all minions with an open connection."""
+        return list(self._open)
+
+    def left(self, now: float) -> dict[str, float]:
+        """Return {minion: seconds since its last connection ended} of minions that have none any more. Each is returned once."""
+        gone = {minion: now - ended for minion, ended in self._ended.items() if now - ended >= _GRACE}
+        for minion in gone:
+            del self._ended[minion]
+        return gone
 
     def send(self, route: bytes, payload: bytes) -> None:
         """Send a reply to the connection with this route. If the connection is gone, the reply is dropped."""
@@ -249,7 +288,7 @@ class MinionPort:
                     accepted.setsockopt(level, name, value)
             route = b"%d" % next(self._routes)
             protocol = RequestConnection(self._max_bytes)
-            peer = _Peer(accepted, address[0], route, protocol, now + _HANDSHAKE, network=network)
+            peer = _Peer(accepted, address[0], route, protocol, now + _HANDSHAKE, network=network, since=now)
             self._peers[accepted.fileno()] = self._by_route[route] = peer
             self._shaking[peer] = None
             self._epoll.register(accepted, select.EPOLLIN)
@@ -345,6 +384,8 @@ class MinionPort:
         if self._by_route.pop(peer.route, None) is None:
             return
         self._peers.pop(peer.socket.fileno(), None)
+        if peer.minion:
+            self._end(peer)
         self._shaking.pop(peer, None)
         self._holding.pop(peer, None)
         self._paused.pop(peer, None)
@@ -353,6 +394,15 @@ class MinionPort:
         with contextlib.suppress(OSError):
             self._epoll.unregister(peer.socket)
         peer.socket.close()
+
+    def _end(self, peer: _Peer) -> None:
+        """Record that a connection of a minion has ended."""
+        self._open[peer.minion] -= 1
+        if self._open[peer.minion] <= 0:
+            del self._open[peer.minion]
+            now = time.monotonic()
+            if now - peer.since >= _LASTING:
+                self._ended[peer.minion] = now
 
 
 def network_of(address: str) -> str:

@@ -14,6 +14,7 @@ from saltern.entry import main
 from saltern.kit.config.master import load_master
 from saltern.moving.settings import fate_of, is_salts
 from saltwire.keys import PrivateKey
+from saltwire.pack import packb
 from tests.conftest import Oracle
 
 MASTER = """\
@@ -43,6 +44,7 @@ Carries over:
   {etc}/master:12: job_cache
   {etc}/master:13: redis.host
   {etc}/master:14: out.table.separate_rows
+  {etc}/master:16: cachedir
   {etc}/more/tree.yaml:1: file_roots
   {etc}/master.d/late.conf:1: interface
 Not needed here:
@@ -52,6 +54,8 @@ Not supported:
   {etc}/master:8: svnfs_remotes: check the repository out and name the directory in file_roots
   {etc}/master:10: timeout: option 'timeout' must be a whole number, not 'soon'
   {etc}/master:11: transport: minions are spoken to over ZeroMQ alone
+Added:
+  id: salt.example.org_master: the stock master's own id, for which orchestrations compile pillar
 """
 
 
@@ -91,17 +95,25 @@ def bring(stock: Path, tmp_path: Path) -> Callable[..., int]:
 def test_import(
     bring: Callable[..., int], stock: Path, tmp_path: Path, private: PrivateKey, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    (stock / "minion_id").write_text("salt.example.org\n")
+    cache = tmp_path / "cache"
+    (cache / "grains").mkdir(parents=True)
+    (cache / "grains" / "web1.p").write_bytes(packb({"id": "web1"}))
+    with (stock / "master").open("a") as file:
+        file.write(f"cachedir: {cache}\n")
+    report = REPORT.replace("{etc}", str(stock))
     assert bring("--check") == 1
-    assert capsys.readouterr() == (REPORT.replace("{etc}", str(stock)), "")
+    assert capsys.readouterr() == (report, "")
     assert not (tmp_path / "keys").exists()
     assert not (tmp_path / "etc").exists()
 
     assert bring() == 0
     said = capsys.readouterr().out
-    assert said.startswith(REPORT.replace("{etc}", str(stock)))
+    assert said.startswith(report)
     assert said.endswith(
         f"written {tmp_path}/etc/master\nwritten 81 files below {tmp_path}/keys: the keys of the roles\n\n"
         f"1 keys of minions are in {stock}/pki/master. When the roles run:\n  salt-key --import {stock}/pki/master\n"
+        f"\nGrains, pillar and mine of 1 minions are in {cache}. When the keys are imported:\n  saltern import --data {cache}\n"
     )
     for role in ("publisher", "mworker"):
         secret = tmp_path / "keys" / role / "master.pem"
@@ -109,6 +121,7 @@ def test_import(
         assert secret.stat().st_mode & 0o777 == 0o600
     options = load_master(str(tmp_path / "etc"), env={})
     assert options.file_roots == {"base": ["/srv/salt"], "dev": ["/srv/dev"]}
+    assert options.id == "salt.example.org_master"
     assert (options.interface, options.keep_jobs_seconds, options.timeout) == ("::", 43200, 5)
     assert options.module_settings == {"redis.host": "elsewhere", "no_such_option": 5}
     assert options.out_table == {"separate_rows": False}
@@ -134,7 +147,7 @@ def test_node_groups_that_cannot_be_parsed_are_told_and_left_out(
     (stock / "master.d" / "late.conf").write_text("nodegroups: {more: [web1, web2]}")
     assert bring("--check") == 1
     said = capsys.readouterr().out
-    assert said.partition("Not supported:\n")[2].splitlines() == [
+    assert said.partition("Not supported:\n")[2].partition("Added:\n")[0].splitlines() == [
         f"  {stock}/master:3: nodegroups: the group 'web': a closing parenthesis is missing in 'G@os:Debian and ( web*'",
         f"  {stock}/master:5: nodegroups: the group 'both': a closing parenthesis is missing in 'G@os:Debian and ( web*'",
         f"  {stock}/master:6: nodegroups: the group 'numbers': the node group 'numbers' must be text or a list, not 5",

@@ -404,7 +404,7 @@ class TestControl:
         assert worker.count("salt_master_requests_handled_total", cmd="ping", outcome="error") == 1
 
     def test_ping(self, worker: Worker) -> None:
-        assert worker.control("ping") == {"id": "master"}
+        assert worker.control("ping") == {"id": "master_master"}
 
 
 def test_every_row_has_a_policy() -> None:

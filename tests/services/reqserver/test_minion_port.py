@@ -237,3 +237,48 @@ def test_a_connection_that_broke_while_it_waited_is_closed(limited: MinionPort) 
 )
 def test_a_host_is_one_address(address: str, network: str) -> None:
     assert network_of(address) == network
+
+
+def test_a_minion_has_gone_when_its_last_connection_ended(port: MinionPort, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second, job = (stranger(port) for _ in range(3))
+    routes: list[bytes] = []
+    for one in (first, second, job):
+        one.sendall(request(b"x"))
+        routes += [arrived.route for arrived in turns(port, 5)]
+    now = time.monotonic()
+    assert [port.minion_of(route) for route in routes] == ["", "", ""]
+    for route in routes[:2]:
+        port.bind(route, "web1")
+    port.bind(routes[2], "web2")
+    # What a connection proved first, it stays.
+    port.bind(routes[2], "web1")
+    assert (port.minion_of(routes[2]), sorted(port.connected())) == ("web2", ["web1", "web2"])
+    monkeypatch.setattr("time.monotonic", lambda: now + 60)
+    first.close()
+    emptied_at(port, 2)
+    assert port.left(now + 120) == {}
+    second.close()
+    emptied_at(port, 1)
+    assert port.connected() == ["web2"]
+    assert port.left(now + 60.5) == {}, "it may connect again"
+    assert port.left(now + 62) == {"web1": 2.0}
+    assert port.left(now + 63) == {}, "told once"
+
+
+def test_a_connection_of_a_moment_says_nothing_about_its_minion(port: MinionPort) -> None:
+    """A job's process has its own connection; so has every request of minions of old releases."""
+    with stranger(port) as job:
+        job.sendall(request(b"x"))
+        (arrived,) = turns(port, 5)
+        port.bind(arrived.route, "web1")
+    emptied(port)
+    assert (port.connected(), port.left(time.monotonic() + 60)) == ([], {})
+
+
+def emptied_at(port: MinionPort, count: int) -> None:
+    """Read until so many connections are left, whatever the clock says."""
+    for _ in range(5000):
+        list(port.arrived(0.0))
+        if len(port) <= count:
+            return
+    raise AssertionError(f"{len(port)} connections are left")

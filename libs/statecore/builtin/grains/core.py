@@ -17,10 +17,8 @@ from pathlib import Path
 
 from statecore.model.errors import HostError
 from statecore.model.ports import ManagedHost
+from statecore.model.salt_version import SALT_VERSION
 from statecore.system.hostfiles.plain_text import exists, first_line, host_text, text
-
-#: Version of Salt whose protocol and states Saltern implements. State trees compare it (``grains.saltversioninfo``).
-SALT_VERSION = "3008.3"
 
 #: ID of os-release -> grain os, if it differs from NAME without "GNU/Linux" or "Linux".
 _SYSTEMS: Mapping[str, str] = {

@@ -17,6 +17,7 @@ from pathlib import Path
 from statecore.model import errors
 from statecore.model.context import Context
 from statecore.model.errors import InvocationError, NotAvailable, StatecoreError
+from statecore.model.salt_version import SALT_VERSION, both_versions
 
 log = logging.getLogger(__name__)
 
@@ -57,8 +58,14 @@ def echo(ctx: Context, text: object) -> object:
 
 
 def version(ctx: Context) -> str:
-    """Return the version of Saltern on the minion."""
-    return _installed("saltern-statecore") or ""
+    """Return the release of Salt whose functions and states the minion has, and the version of Saltern:
+    ``3008.3+saltern.0.1.0``. A stock minion returns its release only.
+
+    CLI Example:
+
+        salt '*' test.version
+    """
+    return both_versions(_installed("saltern-statecore") or "")
 
 
 def versions_information(ctx: Context) -> dict[str, dict[str, str | None]]:
@@ -66,7 +73,7 @@ def versions_information(ctx: Context) -> dict[str, dict[str, str | None]]:
     Version", "Dependency Versions" and "System Versions".
     """
     return {
-        "Salt Version": {"Salt": ctx.grains.get("saltversion") or version(ctx), "Saltern": version(ctx)},
+        "Salt Version": {"Salt": SALT_VERSION, "Saltern": _installed("saltern-statecore")},
         "Dependency Versions": {
             "Python": platform.python_version(),
             **{name: _installed(name) for name in ("Jinja2", "PyYAML", "msgpack", "pyzmq", "cryptography")},

@@ -88,7 +88,11 @@ class WorkerOptions(Values):
 class MasterOptions(StateOptions, FileserverOptions, WorkerOptions):
     """The options of every master role and of the commands that connect to them (file ``master``)."""
 
-    id: str = option("master", "name of the master in events and in its runner jobs")
+    id: str = option(
+        "master_master",
+        "name of the master: in events, in its runners' jobs, and as the id for which orchestrations compile pillar. A stock "
+        "master without `id` has its host's name with _master",
+    )
     user: str = option("", "user name that jobs are recorded under; empty: the user who runs the command")
     pillarenv: str | None = option(None, "pillar environment of minions that name none")
     extension_modules: str = option(

@@ -111,6 +111,19 @@ class ImportAnswer(TypedDict):
     refused: dict[str, str]
 
 
+class DataAnswer(TypedDict):
+    """The value of the wheel function ``minions.import_data``: for each minion the parts of its data that were stored
+    (grains, pillar, mine), the reason why its data was refused, or the first error of its pillar.
+    """
+
+    #: Minion id -> stored parts.
+    stored: dict[str, list[str]]
+    #: Minion id -> reason.
+    refused: dict[str, str]
+    #: Minion id -> error.
+    pillar_errors: dict[str, str]
+
+
 #: Key list (``minions``, ``minions_pre`` ...) -> minion ids.
 KeyLists = dict[str, list[str]]
 
@@ -136,5 +149,9 @@ class WheelCall(Protocol):
     def __call__(self, fun: Literal["sys.doc"]) -> dict[str, str]: ...
     @overload
     def __call__(self, fun: Literal["key.import"], **kwarg: object) -> ImportAnswer: ...
+    @overload
+    def __call__(self, fun: Literal["minions.import_data"], **kwarg: object) -> DataAnswer: ...
+    @overload
+    def __call__(self, fun: Literal["minions.export_data"], **kwarg: object) -> dict[str, bytes]: ...
     @overload
     def __call__(self, fun: str, **kwarg: object) -> object: ...

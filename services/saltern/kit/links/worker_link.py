@@ -1,7 +1,7 @@
 """The frames between reqserver and workers on port 4516, defined once for both ends.
 
     worker -> reqserver   READY      pool               the worker is idle (repeated as its sign of life); pool may be empty
-                          ANSWER     ticket  payload    the request is done
+                          ANSWER     ticket  payload  [minion]   the request is done; minion: its proved sender, if asked (WHO)
                           DEFERRED   ticket             another process will answer the request; the worker is idle
                           WRONG_POOL ticket  pool       the request belongs to another pool; the worker did nothing for it
                           PULSE      worker             the named worker is busy and alive (from a socket of its own)
@@ -26,6 +26,9 @@ BYE = b"B"
 WRONG_POOL = b"E"
 HUNG = b"H"
 WORK = b"W"
+
+#: Client of a WORK on the side ``minion``: the reqserver does not know yet whose connection it is, and asks for the proved sender.
+WHO = b"?"
 
 #: Side of a WORK beside ``minion`` and ``control``: a minion's request that was assigned to a worker before, which died. The
 #: command may be half done.

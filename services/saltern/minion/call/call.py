@@ -78,7 +78,8 @@ def run(argv: Sequence[str]) -> int:
     procs = importlib.import_module(_PROCS).directory(options, fun) if remote or not fun.startswith(_ALONE) else None
     configured = options if remote is None else remote.evaluated(options)
     options = configured if remote is None else remote.with_master(configured)
-    runtime = _local(options, procs) if remote is None else remote.runtime_of(options, configured, procs)
+    silence = None if remote is None else remote.silence_of(options)
+    runtime = _local(options, procs) if remote is None else remote.runtime_of(options, configured, procs, silence)
     arguments = [*positional, *([keywords] if keywords else [])]
     jid = new_jid(time.time())
     described = {"__pub_fun": fun, "__pub_jid": jid, "__pub_pid": os.getpid(), "__pub_tgt": "salt-call"}
@@ -89,7 +90,7 @@ def run(argv: Sequence[str]) -> int:
         raise CommandError(str(error)) from error
     load = _load(options, fun, arguments, returned, flags.metadata)
     if remote is not None and not flags.no_return and not flags.doc:
-        remote.report(options, load | {"success": returned.success, "own_jid": jid})
+        remote.report(options, load | {"success": returned.success, "own_jid": jid}, silence)
     if not flags.doc:
         returners = named(flags.returner or options.return_)
         runtime.deliver(returners, load | {"success": returned.success, "jid": jid})

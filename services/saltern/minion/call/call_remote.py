@@ -5,21 +5,68 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import logging
+import math
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from saltern.kit.command.command_line import CommandError
 from saltern.kit.config.minion_options import MinionOptions, extension_directory
 from saltern.kit.config.reading import as_opts
-from saltern.minion.master.channel import Channel, ChannelError
+from saltern.minion.master.channel import Channel, ChannelError, Silence, endpoint
 from saltern.minion.master.identity import Identity
 from saltern.minion.master.master_function import evaluated as evaluated
 from saltern.minion.master.master_ports import RemoteFiles, RemoteMinion
 from saltern.minion.master.masters import Masters, at_once, in_order
 from statecore.runtime.runtime import Runtime
 from statecore.runtime.state_runs.running_jobs import ProcDirectory
+
+_LOG = logging.getLogger("saltern.minion")
+
+#: Seconds without an answer after which the operator is told what is waited for.
+_SAID_AFTER = 1.0
+
+#: Seconds for which a master that did not answer is not asked again: the pillar, files and the return would each wait as long.
+_AWAY_FOR = 60.0
+
+#: Seconds between two looks above which a new request is waited for.
+_GAP = 5.0
+
+
+class CallSilence(Silence):
+    """What ``salt-call`` does while its master does not answer: it says at once what it waits for, and waits once, not for each
+    request.
+    """
+
+    def __init__(self, options: MinionOptions, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._where = endpoint(options)
+        self._most = options.auth_timeout * options.auth_tries
+        self._since = self._looked = -math.inf
+        self._lost = -math.inf
+        self._said = False
+
+    def given_up(self) -> bool:
+        """Return whether the master did not answer a request before. Logs a warning if it has not answered for a second."""
+        now = self._clock()
+        if now - self._lost < _AWAY_FOR:
+            return True
+        if now - self._looked > _GAP:
+            self._since = now
+        self._looked = now
+        if not self._said and now - self._since >= _SAID_AFTER:
+            self._said = True
+            said = (
+                "waiting for the master at %s: it does not answer; a sign-in waits for %g s (auth_timeout, auth_tries)"
+            )
+            _LOG.warning(said + "; --local needs no master", self._where, self._most)
+        return False
+
+    def lasted(self) -> None:
+        """Record that the master did not answer a request."""
+        if self._clock() - self._lost >= _AWAY_FOR:
+            self._lost = self._clock()
 
 
 def with_master(options: MinionOptions) -> MinionOptions:
@@ -39,7 +86,7 @@ def with_master(options: MinionOptions) -> MinionOptions:
         for name in order:
             one = dataclasses.replace(options, master=name, auth_tries=1)
             try:
-                with Channel(one, identity, None) as channel:
+                with Channel(one, identity, None, CallSilence(one)) as channel:
                     channel.sign_in()
                 return dataclasses.replace(options, master=name)
             except ChannelError as error:
@@ -47,18 +94,25 @@ def with_master(options: MinionOptions) -> MinionOptions:
     raise CommandError("no master accepts this minion: " + "; ".join(dict.fromkeys(why)))
 
 
-def runtime_of(options: MinionOptions, configured: MinionOptions, procs: ProcDirectory | None) -> Runtime:
+def silence_of(options: MinionOptions) -> Silence:
+    """Return what this ``salt-call`` does while its master does not answer; for all its requests."""
+    return CallSilence(options)
+
+
+def runtime_of(
+    options: MinionOptions, configured: MinionOptions, procs: ProcDirectory | None, silence: Silence
+) -> Runtime:
     """Return a Runtime (grains, pillar, modules and services of the minion) that takes files and pillar from the
     master.
 
-    ``configured``: options that name all masters. ``procs``: register of running jobs on this host; None if this user
-    cannot use it.
+    ``configured``: options that name all masters. ``procs``: register of running jobs on this host; None if this user cannot
+    use it. ``silence``: what happens while the master does not answer.
     """
     identity = Identity.load(options.id, Path(options.pki_dir), options.keysize)
     masters = Masters(str(options.master), at_once(configured))
-    files = RemoteFiles(options, identity, lambda: None)
+    files = RemoteFiles(options, identity, lambda: None, silence)
     held: list[Runtime] = []
-    minion = RemoteMinion(options, masters, identity, lambda: None, lambda: held[0].grains)
+    minion = RemoteMinion(options, masters, identity, lambda: None, lambda: held[0].grains, silence)
     runtime = Runtime(
         as_opts(options),
         files=files,
@@ -71,12 +125,12 @@ def runtime_of(options: MinionOptions, configured: MinionOptions, procs: ProcDir
     return runtime
 
 
-def report(options: MinionOptions, job: Mapping[str, object]) -> None:
+def report(options: MinionOptions, job: Mapping[str, object], silence: Silence) -> None:
     """Send the return of a ``salt-call`` to the master's job cache. If the master does not answer, log a warning."""
     load = {**job, "cmd": "_return", "jid": "req", "user": os.environ.get("USER", "root")}
     identity = Identity.load(options.id, Path(options.pki_dir), options.keysize)
     try:
-        with Channel(options, identity, None) as channel:
+        with Channel(options, identity, None, silence) as channel:
             channel.ask(load)
     except ChannelError as error:
-        logging.getLogger("saltern.minion").warning("the return was not stored in the master's job cache: %s", error)
+        _LOG.warning("the return was not stored in the master's job cache: %s", error)

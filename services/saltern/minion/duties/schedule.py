@@ -139,7 +139,10 @@ class Schedule:
         definition = data if isinstance(data, Mapping) else {}
         try:
             entry = ScheduleEntry(definition, Job.of(name, data, whole, self._named_dates, clock.wall), "")
-            self._warn(name, f"schedule: the job {name}: {'; '.join(unknown)}" if (unknown := unknown_options(definition)) else "")
+            self._warn(
+                name,
+                f"schedule: the job {name}: {'; '.join(unknown)}" if (unknown := unknown_options(definition)) else "",
+            )
             return entry
         except ValueError as error:
             self._warn(name, f"schedule: the job {name} is ignored: {error}", logging.ERROR)

@@ -10,7 +10,7 @@ from typing import Protocol
 from saltern.kit.config.minion_options import MinionOptions, extension_directory
 from saltern.kit.config.reading import as_opts
 from saltern.minion.master.away_flag import is_away
-from saltern.minion.master.channel import Channel
+from saltern.minion.master.channel import Channel, Silence
 from saltern.minion.master.identity import Identity
 from saltern.minion.master.master_ports import RemoteFiles, RemoteMinion, manage, request_refresh
 from saltern.minion.master.masters import Masters
@@ -79,9 +79,9 @@ class MasterBackend:
         """Return a Runtime (grains, pillar, modules and services of the minion) with the pillar ``pillar``, whose
         files come from the master and whose events go to the master.
         """
-        options = self._options
-        files = RemoteFiles(options, self._identity, lambda: self._credentials, self._given_up)
-        minion = RemoteMinion(options, self._masters, self._identity, lambda: self._credentials, grains, self._given_up)
+        options, silence = self._options, _SilenceOfJob(self._given_up)
+        files = RemoteFiles(options, self._identity, lambda: self._credentials, silence)
+        minion = RemoteMinion(options, self._masters, self._identity, lambda: self._credentials, grains, silence)
         return Runtime(
             as_opts(options),
             files=files,
@@ -125,6 +125,16 @@ class MasterBackend:
         """
         self._identity.reread()
         self._credentials = credentials
+
+
+class _SilenceOfJob(Silence):
+    """A job's waiting for its master: it ends when ``given_up`` returns True."""
+
+    def __init__(self, given_up: Callable[[], bool]) -> None:
+        self._ends = given_up
+
+    def given_up(self) -> bool:
+        return self._ends()
 
 
 class LocalBackend:

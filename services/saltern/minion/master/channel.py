@@ -44,6 +44,17 @@ class ChannelError(Exception):
     """
 
 
+class Silence:
+    """What a process does while its master does not answer. This one waits as long as the options say; subclasses may not."""
+
+    def given_up(self) -> bool:
+        """Return True to stop waiting for an answer. Called several times a second while a request has no answer."""
+        return False
+
+    def lasted(self) -> None:
+        """Record that a request got no answer at all."""
+
+
 def endpoint(options: MinionOptions) -> str:
     """Return the ZeroMQ endpoint for requests to ``options.master``, as "tcp://host:port".
 
@@ -60,11 +71,13 @@ def sign_in_once(
     grains: Mapping[str, object],
     waits: Iterator[float] | None = None,
     pause: Callable[[float], None] = time.sleep,
+    given_up: Callable[[], bool] = lambda: False,
 ) -> Answer:
     """Send one sign-in, up to ``auth_tries`` times, and return the master's answer. Store the key of a master that accepts.
 
     A missing answer is Outcome.BAD. ``waits``: seconds before each repetition; an iterator lets the caller act in between.
-    ``pause``: called with the seconds to wait if the master is busy. Raise ConfigError for options that allow no sign-in.
+    ``pause``: called with the seconds to wait if the master is busy. ``given_up``: returns True to stop waiting for an answer.
+    Raise ConfigError for options that allow no sign-in.
     """
     try:
         machine = SignIn(
@@ -96,7 +109,7 @@ def sign_in_once(
     refused: list[Answer] = []
     try:
         each = iter([float(options.auth_timeout)] * options.auth_tries)
-        _patiently(lambda: socket.ask(machine.request(), waits or each, ours), pause)
+        _patiently(lambda: socket.ask(machine.request(), waits or each, ours, given_up), pause)
     except NoAnswer as error:
         return refused[-1] if refused else Answer(Outcome.BAD, str(error))
     answer = found[0]
@@ -142,14 +155,14 @@ class Channel:
         options: MinionOptions,
         identity: Identity,
         credentials: Credentials | None,
-        given_up: Callable[[], bool] = lambda: False,
+        silence: Silence | None = None,
     ) -> None:
         """Prepare a connection to the master.
 
-        Without ``credentials`` the first request signs in. ``given_up``: returns True to stop waiting for an answer.
+        Without ``credentials`` the first request signs in. ``silence``: what happens while the master does not answer.
         """
         self._options = options
-        self._given_up = given_up
+        self._silence = silence or Silence()
         # The key pair may have been replaced since the zygote, from which this process was forked, was started.
         identity.reread()
         self._identity = identity
@@ -252,6 +265,7 @@ class Channel:
                         raise ChannelError(f"the master refuses {cmd} even after a new sign-in: {error}") from error
                     self._session = None
         except NoAnswer as error:
+            self._silence.lasted()
             raise ChannelError(f"{cmd}: {error}") from error
         except PeerFault as error:
             raise ChannelError(f"{cmd}: the master's answer violates the protocol: {error}") from error
@@ -263,8 +277,10 @@ class Channel:
         Raise ChannelError if the master does not accept the minion or does not answer.
         """
         _LOG.debug("signing in at %s as %s", self._socket.endpoint, self._identity.id)
-        answer = sign_in_once(self._socket, self._options, self._identity, {})
+        answer = sign_in_once(self._socket, self._options, self._identity, {}, given_up=self._silence.given_up)
         if answer.credentials is None:
+            if answer.outcome is Outcome.BAD:
+                self._silence.lasted()
             raise ChannelError(f"no sign-in at {self._socket.endpoint}: {answer.reason}")
         self.credentials = answer.credentials
         self._session = session_of(self._options, self._identity, answer.credentials)
@@ -282,7 +298,7 @@ class Channel:
             return False
 
         waits = self._once() if once else self._waits()
-        _patiently(lambda: self._socket.ask(payload, waits, wanted, self._given_up))
+        _patiently(lambda: self._socket.ask(payload, waits, wanted, self._silence.given_up))
         return box[0]
 
     def _waits(self) -> Iterator[float]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from saltern.kit.config.minion_options import MinionOptions
 from saltern.kit.config.reading import as_opts
 from saltern.minion.ipc.control import MinionNotRunning, ask
-from saltern.minion.master.channel import Channel, ChannelError
+from saltern.minion.master.channel import Channel, ChannelError, Silence
 from saltern.minion.master.identity import Identity
 from saltern.minion.master.masters import Masters, address
 from saltern.minion.master.other_masters import OtherMasters
@@ -51,9 +51,9 @@ class _Master:
         options: MinionOptions,
         identity: Identity,
         credentials: GetCredentials,
-        given_up: Callable[[], bool] = lambda: False,
+        silence: Silence | None = None,
     ) -> None:
-        self._options, self._identity, self._credentials, self._given_up = options, identity, credentials, given_up
+        self._options, self._identity, self._credentials, self._silence = options, identity, credentials, silence
         self._channel: Channel | None = None
         self._owner = 0
 
@@ -62,7 +62,7 @@ class _Master:
         touch that of its parent.
         """
         if self._channel is None or self._owner != os.getpid():
-            self._channel = Channel(self._options, self._identity, self._credentials(), self._given_up)
+            self._channel = Channel(self._options, self._identity, self._credentials(), self._silence)
             self._owner = os.getpid()
         return self._channel
 
@@ -98,9 +98,9 @@ class RemoteFiles(_Master):
         options: MinionOptions,
         identity: Identity,
         credentials: GetCredentials,
-        given_up: Callable[[], bool] = lambda: False,
+        silence: Silence | None = None,
     ) -> None:
-        super().__init__(options, identity, credentials, given_up)
+        super().__init__(options, identity, credentials, silence)
         self._cache = Path(options.cachedir) / "files"
         #: Answers cached in this process: a state run asks for the same lists and digests many times.
         self._known: dict[tuple[object, ...], object] = {}
@@ -214,9 +214,9 @@ class RemoteMinion(_Master):
         identity: Identity,
         credentials: GetCredentials,
         grains: Callable[[], Mapping[str, object]],
-        given_up: Callable[[], bool] = lambda: False,
+        silence: Silence | None = None,
     ) -> None:
-        super().__init__(options, identity, credentials, given_up)
+        super().__init__(options, identity, credentials, silence)
         self._masters = masters
         self._grains = grains
 

@@ -13,6 +13,7 @@ from enum import Enum
 from typing import TypeAlias
 
 from saltern.mworker.commands import (
+    connections,
     control,
     events,
     files,
@@ -79,6 +80,8 @@ class ControlPolicy(Enum):
     EVENTS = "@events"
     #: Every known operator key may use the command.
     ANY = "any"
+    #: Only the reqserver itself sends the command; no right allows it to others.
+    REQSERVER = "reqserver"
 
 
 @dataclass(frozen=True)
@@ -147,6 +150,7 @@ CONTROL_COMMANDS: Mapping[str, ControlCommand] = {
     "find_jobs": ControlCommand(ControlPolicy.JOBS, jobs.find_jobs),
     "runner": ControlCommand(ControlPolicy.RUNNER, control.runner),
     "wheel": ControlCommand(ControlPolicy.WHEEL, wheel.wheel),
+    "connections": ControlCommand(ControlPolicy.REQSERVER, connections.report),
     # Users of external_auth. Whoever knows a password or a token may use the first three.
     "login": ControlCommand(ControlPolicy.ANY, logins.login),
     "logout": ControlCommand(ControlPolicy.ANY, logins.logout),

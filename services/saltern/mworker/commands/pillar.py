@@ -33,18 +33,21 @@ def compile_for(
         except TooLarge as error:
             why = f"{error}: not stored for targeting; make the minion's grains smaller"
             context.quotas.refused(Quota.GRAINS, minion_id, why)
-            pillar = _compiled(context, minion_id, load, grains, keep=False)
+            pillar = compile_pillar(context, minion_id, load, grains, keep=False)
             errors = pillar.get("_errors")
             said = f"{why} (limit: option grains_max_bytes of the master)"
             return {**pillar, "_errors": [*(errors if isinstance(errors, list) else []), said]}
         context.fire(f"minion/refresh/{minion_id}", {"Minion data cache refresh": minion_id})
-    return _compiled(context, minion_id, load, grains, keep=keep)
+    return compile_pillar(context, minion_id, load, grains, keep=keep)
 
 
-def _compiled(
+def compile_pillar(
     context: WorkerContext, minion_id: str, load: Mapping[str, object], grains: Mapping[str, object], *, keep: bool
 ) -> dict[str, object]:
-    """Compile and return the minion's pillar, or return it from ``pillar_cache``; ``keep``: store it for targeting."""
+    """Compile and return the minion's pillar, or return it from ``pillar_cache``; errors are under ``_errors``.
+
+    ``load``: the minion's request. ``keep``: store the pillar for targeting, unless it has errors.
+    """
     wanted = MinionDataRequest(
         minion_id,
         _text(load.get("saltenv")),

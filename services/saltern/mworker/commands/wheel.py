@@ -17,7 +17,7 @@ from masterstore.errors import StoreUnavailable
 from saltern.kit.config.master import as_opts
 from saltern.kit.config.reading import without
 from saltern.kit.links.control import ControlError
-from saltern.mworker.commands import keys, roots
+from saltern.mworker.commands import keys, minion_data, roots
 from saltern.mworker.worker_context import WorkerContext
 from saltwire import tags
 from saltwire.jid import next_jid
@@ -33,8 +33,12 @@ WheelFunction: TypeAlias = Callable[..., object]
 #: Options that contain passwords, or URLs with passwords.
 _SECRET = frozenset({"redis_url", "proxy_password", "sharedsecret", "auth.ldap.bindpw"})
 
-#: Functions whose values contain private keys; their values are left out of events.
-_SECRET_RESULTS = frozenset({"key.gen", "key.gen_accept"})
+#: Functions whose values are left out of events -> what the values contain.
+_SECRET_RESULTS: Mapping[str, str] = {
+    "key.gen": "a private key",
+    "key.gen_accept": "a private key",
+    "minions.export_data": "pillar of minions",
+}
 
 
 def wheel(context: WorkerContext, client: str, fields: Mapping[str, object]) -> object:
@@ -73,7 +77,7 @@ def wheel(context: WorkerContext, client: str, fields: Mapping[str, object]) -> 
         context.fire(f"{stem}/ret", {**told, "return": message, "success": False})
         context.log.info("the wheel function %s failed: %s", fun, error)
         raise ControlError(type(error).__name__, message) from error
-    shown = "not shown: it contains a private key" if fun in _SECRET_RESULTS else value
+    shown = f"not shown: it contains {_SECRET_RESULTS[fun]}" if fun in _SECRET_RESULTS else value
     context.fire(f"{stem}/ret", {**told, "return": shown, "success": True})
     if fields.get("full"):
         return {"tag": stem, "data": {**told, "return": value, "success": True, "_stamp": _now()}}
@@ -188,5 +192,6 @@ FUNCTIONS: Mapping[str, WheelFunction] = {
         for name, function in roots.FUNCTIONS.items()
     },
     "minions.connected": connected,
+    **minion_data.FUNCTIONS,
     "sys.doc": documentation,
 }

@@ -6,6 +6,7 @@ import time
 from collections.abc import Collection, Iterable, Sequence
 
 from saltern.mworker.runners.runner import RunnerFault, RunnerTools
+from statecore.model.salt_version import both_versions, compared
 
 
 def status(
@@ -76,12 +77,13 @@ def not_present(tools: RunnerTools, subset: object = None, show_ip: bool = False
 def versions(tools: RunnerTools) -> dict[str, object]:
     """Compare the versions of minions with the master's: {"Master": version, "Up to date": {minion: version}, ...}.
 
-    A stock Salt minion is listed as newer than the master, because Saltern has its own version numbers.
+    The release of Salt is compared, as a stock master does, and of Saltern's own minions also the version of Saltern. So a fleet
+    may have stock minions and Saltern's.
     """
     # Imported here only: it loads modules for archives and mail, which other runners do not need.
     import importlib.metadata
 
-    own = importlib.metadata.version("saltern-services")
+    own = both_versions(importlib.metadata.version("saltern-services"))
     job = tools.ask("*", "glob", "test.version")
     found: dict[str, dict[str, object]] = {}
     for minion in job.expected:
@@ -94,15 +96,12 @@ def versions(tools: RunnerTools) -> dict[str, object]:
 def _label(version: str | None, own: str) -> str:
     if version is None:
         return "Minion offline"
-    theirs, ours = _numbers(version), _numbers(own)
+    (salt, saltern), (our_salt, our_saltern) = compared(version), compared(own)
+    # A stock minion of the same release is up to date.
+    theirs, ours = (salt, saltern or our_saltern), (our_salt, our_saltern)
     if theirs == ours:
         return "Up to date"
     return "Minion newer than master" if theirs > ours else "Minion requires update"
-
-
-def _numbers(version: str) -> list[int]:
-    parts = version.split("+")[0].split(".")
-    return [int("".join(char for char in part if char.isdigit()) or 0) for part in parts]
 
 
 def key_regen(tools: RunnerTools) -> str:

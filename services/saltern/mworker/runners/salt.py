@@ -16,11 +16,11 @@ def cmd(tools: RunnerTools, fun: str, *args: object, **kwargs: object) -> object
     RunnerFault if the function fails with an error text.
 
     with_pillar
-        ``True``: the function sees the pillar of the minion id ``<master id>_master``
+        ``True``: the function sees the pillar of the master's own id
     """
     with_pillar = bool(kwargs.pop("with_pillar", False))
     own = {"cachedir": "", "mirrors_dir": tools.options.cachedir}
-    opts = as_opts(tools.options, id=f"{tools.options.id}_master", file_client="local", **own)
+    opts = as_opts(tools.options, file_client="local", **own)
     returned = local_runtime(opts, files=file_server(tools.options), pillar=None if with_pillar else {}).call(
         fun, args, kwargs
     )

@@ -217,12 +217,12 @@ def _code(returned: Returned) -> int:
 
 def runtime_of(tools: RunnerTools, jid: str | None = None) -> Runtime:
     """Return the Runtime (modules, grains, pillar) in which orchestrations run: with the master's files, and the
-    pillar of ``<master id>_master``.
+    pillar of the master's own id.
     """
     options = tools.options
     master = OrchestrationMaster(tools, jid or tools.jid)
     own = {"cachedir": "", "mirrors_dir": options.cachedir, "__role": "master"}
-    opts = as_opts(options, id=f"{options.id}_master", file_client="local", **own)
+    opts = as_opts(options, file_client="local", **own)
     return local_runtime(opts, files=file_server(tools.options), jobs=_OneJob(master.jid), events=master, master=master)
 
 

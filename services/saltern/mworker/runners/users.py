@@ -73,7 +73,7 @@ def _bound(fun: str, own: Mapping[str, Runner], tools: RunnerTools, loader: Load
     """Return a user's runner function; its module has ``__salt__``, ``__opts__`` and the like. Raises NotAvailable."""
     runtime = runtime_of(tools)
     functions = _Runners(own, tools, loader)
-    opts = {**runtime.context.opts, "jid": tools.jid, "user": tools.user, "id": tools.options.id}
+    opts = {**runtime.context.opts, "jid": tools.jid, "user": tools.user}
     ctx = replace(runtime.context, functions=functions, opts=opts, scratch=tools.scratch)
     functions.ctx = ctx
     served, function = loader.function("runners", fun, ctx)

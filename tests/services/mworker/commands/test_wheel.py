@@ -79,7 +79,7 @@ def test_trees_are_written(worker: Worker, tree: Path, tmp_path: Path) -> None:
 
 def test_what_is_known_of_the_master(worker: Worker) -> None:
     options = asked(worker, "config.values")
-    assert options["id"] == "master"
+    assert options["id"] == "master_master"
     assert "redis_url" not in options
     name, said = asked(worker, "config.apply", "timeout", 5)
     assert name == "NotSupported"
@@ -96,7 +96,7 @@ def test_users_functions_come_first(worker: Worker, tmp_path: Path) -> None:
     place.write_text(
         'def hello(name, end="."):\n    """Says hello."""\n    return __opts__["id"] + " greets " + name + end\n'
     )
-    assert asked(worker, "site.hello", "you", end="!") == "master greets you!"
+    assert asked(worker, "site.hello", "you", end="!") == "master_master greets you!"
     name, said = asked(worker, "site.hello")
     assert (name, "missing 1 required positional argument" in said) == ("TypeError", True)
     assert asked(worker, "site.nothing")[0] == "UnknownFunction"

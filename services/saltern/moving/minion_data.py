@@ -1,0 +1,163 @@
+"""What a stock master remembers of its minions (grains, pillar, mine): its files, and their way to the running master and back.
+
+The files are those of Salt's cache module ``localfs``. Below ``cachedir``, a master of 3008 has ``grains/<id>.p``,
+``pillar/<id>.p`` and ``mine/<id>.p``, and an older one ``minions/<id>/data.p`` and ``mine.p``. Salt: salt/cache/localfs.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+
+from saltern.kit.command.command_line import CommandError
+from saltern.kit.links.answers import WheelCall
+from saltwire.errors import PeerFault
+from saltwire.ids import is_minion_id
+from saltwire.pack import packb, unpackb
+from statecore.host.content import atomic_file
+
+#: The parts of a minion's data; the names of the directories of 3008.
+PARTS = ("grains", "pillar", "mine")
+
+#: Minions in one request. The worker may have to compile the pillar of each.
+_AT_ONCE = 20
+
+#: Bytes of data in one request, unless a single minion has more.
+_MOST_BYTES = 4 * 1024 * 1024
+
+
+@dataclass
+class Remembered:
+    """What the files of a stock master's cache say of its minions.
+
+    ``minions`` is {minion id: {part: map}}, ``faults`` {path: reason} of files that cannot be used.
+    """
+
+    minions: dict[str, dict[str, object]] = field(default_factory=dict)
+    faults: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass
+class Brought:
+    """The master's answers about imported data: what it stored, kept, or refused."""
+
+    #: Minion id -> stored parts; [] if the master knew all of it.
+    stored: dict[str, list[str]] = field(default_factory=dict)
+    #: Minion id -> reason.
+    refused: dict[str, str] = field(default_factory=dict)
+    #: Minion id -> first error of its pillar.
+    pillar_errors: dict[str, str] = field(default_factory=dict)
+
+
+def count(cachedir: Path) -> int:
+    """Return the number of minions of which a stock master's ``cachedir`` has grains, pillar or mine."""
+    return len(_ids(cachedir))
+
+
+def read(cachedir: Path) -> Remembered:
+    """Return what a stock master's ``cachedir`` says of its minions. Raise CommandError if there is no such directory."""
+    if not cachedir.is_dir():
+        raise CommandError(f"{cachedir}: is no directory; name the cachedir of the stock master")
+    found = Remembered()
+    for minion in _ids(cachedir):
+        if not is_minion_id(minion):
+            found.faults[f"{cachedir}: {minion}"] = "the name is no minion id here"
+            continue
+        old = _content(cachedir / "minions" / minion / "data.p", found.faults)
+        parts = {
+            "grains": _content(cachedir / "grains" / f"{minion}.p", found.faults) or old.get("grains"),
+            "pillar": _content(cachedir / "pillar" / f"{minion}.p", found.faults) or old.get("pillar"),
+            "mine": _content(cachedir / "mine" / f"{minion}.p", found.faults)
+            or _content(cachedir / "minions" / minion / "mine.p", found.faults),
+        }
+        if known := {name: value for name, value in parts.items() if isinstance(value, Mapping) and value}:
+            found.minions[minion] = dict(known)
+    return found
+
+
+def send(remembered: Remembered, wheel: WheelCall, *, replace: bool) -> Brought:
+    """Send grains, pillar and mine to the running master and return its answers. Raise ControlError, ControlTimeout."""
+    whole = Brought()
+    for portion in _portions(remembered.minions):
+        answer = wheel("minions.import_data", data=portion, replace=replace)
+        whole.stored |= answer["stored"]
+        whole.refused |= answer["refused"]
+        whole.pillar_errors |= answer["pillar_errors"]
+    return whole
+
+
+def fetch(wheel: WheelCall) -> dict[str, dict[str, object]]:
+    """Return {minion id: {part: map}} of all accepted minions of the running master. Raise ControlError, ControlTimeout."""
+    accepted = iter(wheel("key.list_all")["minions"])
+    found: dict[str, dict[str, object]] = {}
+    while portion := list(islice(accepted, _AT_ONCE)):
+        for minion, packed in wheel("minions.export_data", match=portion).items():
+            parts = unpackb(packed)
+            found[minion] = dict(parts) if isinstance(parts, Mapping) else {}
+    return found
+
+
+def write(cachedir: Path, minions: Mapping[str, Mapping[str, object]]) -> int:
+    """Write data of minions into a stock master's ``cachedir``, for masters of 3008 and for older ones, and return the number of
+    files. Raise CommandError.
+    """
+    files: dict[Path, object] = {}
+    for minion, parts in minions.items():
+        for name, value in parts.items():
+            files[cachedir / name / f"{minion}.p"] = value
+        if data := {name: parts[name] for name in ("grains", "pillar") if name in parts}:
+            files[cachedir / "minions" / minion / "data.p"] = data
+        if "mine" in parts:
+            files[cachedir / "minions" / minion / "mine.p"] = parts["mine"]
+    try:
+        for path, value in files.items():
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            # Pillar has secrets.
+            atomic_file.write(path, packb(value), 0o600, exact=True)
+    except OSError as error:
+        raise CommandError(f"{error.filename}: {error.strerror}") from error
+    return len(files)
+
+
+def _ids(cachedir: Path) -> list[str]:
+    """Return the sorted names of all minions that have a file below ``cachedir``. Raise CommandError."""
+    try:
+        # A name with a colon is a pillar of another environment.
+        banks = {path.name.removesuffix(".p") for part in PARTS for path in (cachedir / part).glob("*.p")}
+        old = {path.parent.name for name in ("data.p", "mine.p") for path in (cachedir / "minions").glob(f"*/{name}")}
+    except OSError as error:
+        raise CommandError(f"{cachedir}: cannot be read: {error.strerror}; run as the user who owns it") from error
+    return sorted({name for name in banks if ":" not in name} | old)
+
+
+def _content(path: Path, faults: dict[str, str]) -> dict[str, object]:
+    """Return the map in a file of the cache; {} if it is missing. A file that is none is entered in ``faults``."""
+    try:
+        found = unpackb(path.read_bytes())
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        faults[str(path)] = f"cannot be read: {error.strerror}"
+        return {}
+    except PeerFault as error:
+        faults[str(path)] = str(error)
+        return {}
+    if not isinstance(found, dict):
+        faults[str(path)] = f"must hold a map, not a {type(found).__name__}"
+        return {}
+    return found
+
+
+def _portions(minions: Mapping[str, Mapping[str, object]]) -> Iterator[dict[str, bytes]]:
+    """Yield {minion id: packed bytes} in maps of at most 20 minions and, unless one minion has more, 4 MB."""
+    portion: dict[str, bytes] = {}
+    for minion, parts in minions.items():
+        packed = packb(parts)
+        if portion and (len(portion) == _AT_ONCE or sum(map(len, portion.values())) + len(packed) > _MOST_BYTES):
+            yield portion
+            portion = {}
+        portion[minion] = packed
+    if portion:
+        yield portion

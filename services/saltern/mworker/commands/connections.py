@@ -1,0 +1,25 @@
+"""The reqserver's report which minions have an open connection to port 4506, and which have gone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from saltern.kit.links.control import ControlError
+from saltern.mworker.worker_context import WorkerContext
+
+
+def report(context: WorkerContext, client: str, fields: Mapping[str, object]) -> None:
+    """Record which minions have gone, and which stock minions are connected although they send nothing.
+
+    ``left`` maps a minion to the seconds that passed between the end of its connection and the time ``at`` (seconds since 1970);
+    ``connected`` lists minions. A minion of Saltern shows by itself that it lives: a connection of a process that hangs does not
+    count.
+    """
+    left, connected, at = fields.get("left"), fields.get("connected"), fields.get("at")
+    if not isinstance(left, Mapping) or not isinstance(connected, list) or not isinstance(at, int | float):
+        raise ControlError("InvocationError", "left must be a map, connected a list, and at a time")
+    known = set(context.store.minion_keys.accepted())
+    for minion, seconds in left.items():
+        if minion in known and isinstance(seconds, int | float):
+            context.store.presence.left(minion, int((at - seconds) * 1000))
+    context.store.presence.connected([minion for minion in connected if minion in known], int(at * 1000))
