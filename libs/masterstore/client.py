@@ -88,7 +88,7 @@ class Client:
             self._hang = f"redis at {self.shown} does not answer: {error}"
             self._hangs_until = time.monotonic() + _HANGS_FOR
             raise StoreUnavailable(self._hang) from error
-        except (redis.ConnectionError, redis.TimeoutError, OSError) as error:
+        except (redis.ConnectionError, OSError) as error:
             raise StoreUnavailable(f"redis at {self.shown} does not answer: {error}") from error
         except redis.ResponseError as error:
             code = _code_of(error)

@@ -83,6 +83,8 @@ def everything(store: Store) -> None:
     store.banks.store("sites/one", "k", [1])
     store.cache.mine_set("a", {"network.ip_addrs": ["::1"]})
     store.presence.seen("a", 1)
+    store.presence.seen("c", 3)
+    store.presence.left("c", 4)
     store.replays.admit("a", "0" * 32, 1, window=300)
     store.audit.append({"act": "publish", "who": "cli"}, 1)
     store.audit.seal(1, kept=10)
@@ -173,7 +175,7 @@ def test_everything_that_belongs_to_jobs_goes_with_them(store: Store, raw: redis
     left = {row_of(name.decode()).name for name in raw.scan_iter("*")}
     assert left == {"audit", "audit_seals", "audit_end", "minions", "publications", "cursors", "publisher_signs",
                     "minion_keys", "keys_version", "acceptances", "clocks", "key_codes", "grains", "pillar", "changed", "version",
-                    "mine", "mine_functions", "seen", "epochs", "fences", "runners", "bank", "banks", "signers",
+                    "mine", "mine_functions", "seen", "left", "epochs", "fences", "runners", "bank", "banks", "signers",
                     "job_bytes", "schema", "events", "events_count", "events_wanted",
                     "event_group", "event_readers", "dead_events"}  # fmt: skip
 
@@ -236,6 +238,7 @@ def test_keys_are_spelled_as_the_table_has_them(spec: KeySpec) -> None:
         "mine": keys.mine("test.ping"),
         "mine_functions": keys.MINE_FUNCTIONS,
         "seen": keys.SEEN,
+        "left": keys.LEFT,
         "epochs": keys.EPOCHS,
         "lock": keys.lock("trim"),
         "fences": keys.FENCES,

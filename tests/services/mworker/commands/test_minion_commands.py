@@ -468,7 +468,7 @@ class TestExternalPillar:
         worker = new_worker(ext_pillar=[{"mine": 5}])
         assert worker.minion("web1").pillar(grains={"os": "Debian"}) == {
             "a": "sls",
-            "mine": ["web1", "web1", "Debian", "master", 5, "sls"],
+            "mine": ["web1", "web1", "Debian", "master_master", 5, "sls"],
         }
         assert worker.minion("db1", key=1).pillar(grains={"id": "web1"})["mine"][:3] == ["db1", "db1", None]
 
