@@ -126,7 +126,9 @@ class MinionKeys:
         return sorted(text(name) for name in self._client.call("hkeys", keys.minion_keys(state)))
 
     def accepted(self) -> tuple[str, ...]:
-        """Return the ids with an accepted key, sorted. They are read from Redis again only after a change of any key."""
+        """Return the sorted ids of the minions whose key is accepted. They are read from Redis again only after a
+        change of any key.
+        """
         version = self._client.call("get", keys.KEYS_VERSION)
         if self._ids is None or version is None or self._ids[0] != version:
             self._ids = (version, tuple(self.ids("accepted")))

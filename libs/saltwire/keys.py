@@ -80,7 +80,7 @@ class MasterPublicKeys:
     """
 
     def __init__(self, keys: Sequence[PublicKey]) -> None:
-        """Take the master's public keys, the newest first; at least one."""
+        """Store the master's public keys. ``keys`` has the newest key first and at least one key."""
         self._keys = tuple(keys)
         self.newest = self._keys[0]
 

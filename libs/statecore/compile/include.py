@@ -56,7 +56,9 @@ class _Gathering:
     _seen: set[tuple[str, str]] = field(default_factory=set)
 
     def take(self, sls: str, saltenv: str, included_from: tuple[str, ...]) -> None:
-        """Render an SLS file and append it to the parts, after all SLS files that it includes. Each SLS is taken once."""
+        """Render an SLS file and append the rendered SLS to ``self.parts``, after all SLS files that it includes. An
+        SLS file that was taken before is skipped; errors are appended to ``self.faults``.
+        """
         if (saltenv, sls) in self._seen:
             return
         begun = len(self._seen)

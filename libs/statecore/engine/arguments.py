@@ -164,8 +164,8 @@ _MEANT: Mapping[str, tuple[str, ...]] = {
 
 
 def nearest(key: str, known: Sequence[str]) -> str:
-    """Return the known argument that an unknown argument ``key`` stands for, or that is most similar to it; "" if there
-    is none.
+    """Return the name in ``known`` that the author of a state probably meant with the unknown argument name ``key``: a
+    recorded synonym, else the most similar name; "" if there is none.
     """
     meant = next((name for name in _MEANT.get(key, ()) if name in known), "")
     return meant or next(iter(close_matches(key, known, n=1, cutoff=0.6)), "")

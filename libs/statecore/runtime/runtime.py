@@ -143,7 +143,9 @@ class Runtime:
             return_delivery.deliver(self.loader, self.context, names, ret)
 
     def run_parts(self, options: Mapping[str, object]) -> state_system.RunParts:
-        """Return the parts of a state run that has not started (``RunParts``), for commands that analyse the run."""
+        """Return the ``RunParts`` of a state run with these options, for commands that analyse the run. The run itself
+        is not started.
+        """
         return state_system.StateRuns(self.contexts).run_parts(options)
 
     def forget(self, *, pillar: bool = False, grains: bool = False, modules: bool = False) -> None:

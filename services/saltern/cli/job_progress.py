@@ -55,7 +55,9 @@ class JobProgress:
     parts: dict[str, Part] = field(default_factory=dict)
 
     def update(self, status: JobStatus) -> list[str]:
-        """Take the states in the master's answer to ``job_status``. Return the sorted ids of the minions whose state changed."""
+        """Store the minions' states from ``status``, the master's answer to ``job_status``. Return the sorted ids of
+        the minions whose state changed.
+        """
         changed = []
         for minion, state in sorted(status["minions"].items()):
             part = self.parts.setdefault(minion, Part(""))

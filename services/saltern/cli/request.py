@@ -107,7 +107,9 @@ def names_of(target: str) -> list[str]:
 
 
 def _with_doc(parser: CommandParser, words: list[str]) -> list[str]:
-    """Return the words of the sys.doc call that ``salt -d``, ``salt '*' -d`` or ``salt '*' -d mod.fun`` stands for."""
+    """Return the target and function of the sys.doc call, as command-line words, that ``salt -d``, ``salt '*' -d`` or
+    ``salt '*' -d mod.fun`` is short for. ``words`` are the positional arguments of the command.
+    """
     target, *rest = words or ["*"]
     if rest[:1] == ["sys.doc"]:
         rest = rest[1:]

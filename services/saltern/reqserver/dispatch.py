@@ -185,9 +185,11 @@ class Dispatcher:
         header: ClearHeader = NO_HEADER,
         address: str = "",
     ) -> list[Instruction]:
-        """Take a request that arrived. Return an Assign if a worker is idle, a Refuse if the queue is full; else queue the request.
+        """Take a request that arrived. Return an Assign if a worker is idle, a Refuse if the queue is full; else queue
+        the request.
 
-        ``header``: its unencrypted part; ``address``: IP address of the sender. A repeated request is dropped.
+        ``header`` is the unencrypted part of the request; ``address`` is the IP address of the sender. A repeated
+        request is dropped.
         """
         # All requests of a minion are one sender; each command of an operator has its own connection.
         sender = (address, header.sender) if header.sender and side is Side.MINION else route[0]

@@ -53,7 +53,8 @@ class KeyFiles:
         (self.directory / name).unlink(missing_ok=True)
 
     def bring(self) -> None:
-        """Run the command of ``--apply``, if any, which copies the changed directory to the roles; wait until they have read it.
+        """Run the operator's command of ``--apply``, if one was given: it copies the changed key directory to the
+        hosts of the master's roles. Then wait until the roles have read the new files.
 
         Raises RotationError if the command fails.
         """

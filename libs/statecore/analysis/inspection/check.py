@@ -72,7 +72,9 @@ def report(findings: Sequence[Finding]) -> CheckReport:
 
 @dataclass(slots=True)
 class _Checker:
-    """One run of ``check`` over a state tree: the parts of the state run, and caches of declared IDs and looked-up functions."""
+    """One run of ``check`` over a state tree: the RunParts of a state run that is not started, and caches of declared
+    IDs and looked-up functions.
+    """
 
     parts: RunParts
     pillar_known: bool

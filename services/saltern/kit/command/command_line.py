@@ -255,6 +255,8 @@ def add_executor_flags(parser: CommandParser) -> None:
 
 
 def executors(flags: argparse.Namespace) -> dict[str, object]:
-    """Return the map with ``module_executors`` and ``executor_opts`` for the job; a flag that was not given has no key."""
+    """Return the map with the values of ``--module-executors`` and ``--executor-opts``, for the load of the job that
+    the command starts. A flag that was not given has no key.
+    """
     given = {name: getattr(flags, name) for name in ("module_executors", "executor_opts")}
     return {name: value_of(text) for name, text in given.items() if text}

@@ -130,7 +130,7 @@ class Start:
 
 @dataclass(frozen=True)
 class RoleProgram:
-    """What a master role runs as a process: its name, its preparation, and its own command-line flags."""
+    """The program of a master role: its name, the function that prepares its loop, and its own command-line flags."""
 
     name: str
     #: Returns the role's loop. It may run before a fork, so it opens no socket and no connection and starts no thread.

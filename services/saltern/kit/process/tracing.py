@@ -128,9 +128,11 @@ class Tracing:
 
     @contextlib.contextmanager
     def span(self, name: str, parent: str = "", kind: str = "INTERNAL", **attributes: Attribute) -> Iterator[Span]:
-        """Measure the block as a trace's span.
+        """Return a context manager that records its ``with`` block as a span of a trace, if tracing is enabled. It
+        yields the Span.
 
-        ``parent`` is a ``traceparent`` ("" starts a new trace); ``kind`` is INTERNAL, CLIENT, SERVER, PRODUCER or CONSUMER.
+        ``parent`` is a ``traceparent`` ("" starts a new trace); ``kind`` is INTERNAL, CLIENT, SERVER, PRODUCER or
+        CONSUMER.
         """
         if not self.enabled:
             yield Span(parent)

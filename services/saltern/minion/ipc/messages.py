@@ -104,7 +104,9 @@ class Targeting(TypedDict):
 
 
 class ControlRequest(TypedDict, total=False):
-    """A request over the minion's control socket. Keys that are not listed are arguments of the verb."""
+    """A request over the minion's control socket: ``verb`` names an operation on the scheduled jobs or the beacons.
+    Keys that are not listed here are arguments of that operation.
+    """
 
     #: "schedule" or "beacons".
     area: Required[str]

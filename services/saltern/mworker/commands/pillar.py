@@ -1,4 +1,6 @@
-"""Commands that compile pillar and master tops for the minion that asks. Source: docs/protocol.md#pillar-transfer"""
+"""Commands of minions that return the minion's compiled pillar, and the SLS files that the master's ``master_tops``
+modules assign to it. Source: docs/protocol.md#pillar-transfer
+"""
 
 from __future__ import annotations
 

@@ -106,7 +106,8 @@ def dead(tools: RunnerTools, limit: int = 100) -> dict[str, dict[str, object]]:
 
 
 def retry(tools: RunnerTools, id: str) -> list[str]:
-    """Let the reactors handle a dead event again, with all of its reactions; return the ids. ``id`` may be ``all``.
+    """Let the reactors handle a dead event again, with all of its reactions. ``id`` is the event's id, or ``all`` for
+    all dead events. Return the ids of these events.
 
     CLI Example:
 
@@ -116,7 +117,8 @@ def retry(tools: RunnerTools, id: str) -> list[str]:
 
 
 def drop(tools: RunnerTools, id: str) -> list[str]:
-    """Delete a dead event; return the ids. ``id`` may be ``all``.
+    """Delete a dead event. ``id`` is the event's id, or ``all`` for all dead events. Return the ids of the deleted
+    events.
 
     CLI Example:
 
