@@ -16,14 +16,14 @@ SEED ?=
 #: 0 runs all tests in one process, as a debugger needs it.
 WORKERS ?= $(shell echo $$(( ($$(nproc) * 3 + 1) / 2 )))
 PYTEST := $(BIN)/pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder
-SUITE := not container and not userland and not interop and not k8srun and not extensions
+SUITE := not container and not userland and not interop and not k8srun and not hosts and not extensions
 WITH_ORACLE = $(if $(ORACLE),SALTERN_ORACLE=$(abspath $(ORACLE)))
 PACKAGES := libs/statecore libs/saltwire libs/masterstore services
 # A newer interpreter is used where Python 3.11 is not installed.
 PYTHON_FOUND = $(shell command -v $(PYTHON) || command -v python3)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab lab-down test test-fast test-one coverage check format docs bench bench-jobs bench-states lock oracle wheels changelog sbom sbom-images audit-dependencies interop security security-containers security-mutations fuzz chaos chaos-containers images container-test userland-test extensions-test k8s-check k8s-run clean
+.PHONY: help lab lab-down test test-fast test-one coverage check format docs bench bench-jobs bench-states lock oracle wheels deb changelog sbom sbom-images audit-dependencies interop security security-containers security-mutations fuzz chaos chaos-containers images container-test userland-test hosts-test extensions-test k8s-check k8s-run clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,10 +44,10 @@ test-one: $(VENV)/.ready ## run the tests of one file, folder or name: T=tests/s
 
 coverage: $(VENV)/.ready ## run the pure tests and report the lines that they run: a table, and htmlcov/ (T= names a file or folder)
 	$(BIN)/pytest -q --cov=statecore --cov=saltwire --cov=masterstore --cov=saltern --cov-report=term:skip-covered \
-	    --cov-report=html -m "not container and not userland and not oracle and not redis and not roles and not interop and not k8srun and not extensions" $(T)
+	    --cov-report=html -m "not container and not userland and not oracle and not redis and not roles and not interop and not k8srun and not hosts and not extensions" $(T)
 
 test-fast: $(VENV)/.ready ## run the tests that need no Redis, no roles and no real Salt
-	$(PYTEST) -m "not container and not userland and not oracle and not redis and not roles and not interop and not k8srun and not extensions"
+	$(PYTEST) -m "not container and not userland and not oracle and not redis and not roles and not interop and not k8srun and not hosts and not extensions"
 
 check: $(VENV)/.ready ## run ruff and mypy
 	$(BIN)/ruff check .
@@ -79,6 +79,12 @@ oracle: $(ORACLE)/.ready ## install real Salt into a virtual environment of its 
 wheels: $(VENV)/.ready ## build the four wheels into dist/, byte for byte the same for one commit
 	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/pip wheel -q --disable-pip-version-check --no-deps --no-build-isolation \
 	    --wheel-dir dist $(addprefix ./,$(PACKAGES))
+
+#: `make deb`: Debian's name of the architecture: amd64 or arm64.
+ARCHITECTURE ?= amd64
+
+deb: wheels ## build the Debian packages of minion and master into dist/, byte for byte the same for one commit (ARCHITECTURE=amd64)
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python hosts/build_deb.py --architecture $(ARCHITECTURE) dist/*.whl
 
 # The time of the documents is the commit's, so that one commit gives the same bytes.
 SBOM = SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) .supply/bin/python -m tests.supply.sbom --environment $(VENV)
@@ -112,8 +118,12 @@ chaos-containers: SECONDS := 60
 chaos-containers: $(VENV)/.ready ## make chaos with the containers of compose.yaml (SECONDS=60 SEED=; a Docker engine)
 	CHAOS_SECONDS=$(SECONDS) CHAOS_SEED=$(SEED) $(BIN)/pytest -q -s -m "container and chaos" tests/container
 
-userland-test: $(VENV)/.ready ## test other package managers in userlands made by debootstrap (root, a mirror, minutes)
-	$(BIN)/pytest -q -m userland tests/statecore/userlands
+userland-test: $(VENV)/.ready ## test other package managers, and the README as a new user, in userlands made by debootstrap (root, a mirror, minutes)
+	$(BIN)/pytest -q -m userland tests/statecore/userlands tests/front_door
+
+# A virtual environment of real Salt brings the stock minion that is replaced in place and put back.
+hosts-test: $(VENV)/.ready oracle ## test the Debian packages and units on Debian 12 and 13 with a real systemd (root, debootstrap, a mirror, minutes)
+	$(WITH_ORACLE) $(BIN)/pytest -q -m hosts tests/hosts
 
 extensions-test: $(VENV)/.ready .extensions/.ready ## test Salt extensions from PyPI with a Docker engine, MariaDB and fake services (.ci/docker-engine start)
 	SALTERN_EXTENSIONS=$(abspath .extensions) $(BIN)/pytest -q -m extensions tests/extensions
@@ -145,7 +155,7 @@ fuzz: $(VENV)/.ready ## let a fuzzer attack every port's reader, SLS, archives a
 	$(BIN)/python -m tests.fuzz.run $(SECONDS) $(T)
 
 lock: ## resolve the newest versions that fit, and pin them with hashes
-	$(PYTHON_FOUND) -m venv $(VENV)-lock && $(VENV)-lock/bin/pip install -q uv
+	$(PYTHON_FOUND) .ci/new-environment $(VENV)-lock && $(VENV)-lock/bin/pip install -q uv
 	.ci/requirements | $(VENV)-lock/bin/uv pip compile -q --universal --python-version 3.11 --generate-hashes \
 	    --no-header --no-annotate --no-emit-index-url --upgrade - -o requirements.lock
 	echo salt==3008.3 | $(VENV)-lock/bin/uv pip compile -q --universal --python-version 3.11 --generate-hashes \
@@ -160,24 +170,24 @@ lock: ## resolve the newest versions that fit, and pin them with hashes
 	rm -rf $(VENV)-lock
 
 clean: ## remove environments and caches (stop a running lab first)
-	rm -rf $(VENV) .oracle .extensions .saltext-redis .supply .interop .lab .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .debs .oracle .extensions .saltext-redis .supply .interop .lab .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 $(VENV)/.ready: requirements.lock $(addsuffix /pyproject.toml,$(PACKAGES))
 	@$(PYTHON_FOUND) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed")'
-	$(PYTHON_FOUND) -m venv $(VENV)
+	$(PYTHON_FOUND) .ci/new-environment $(VENV)
 	$(BIN)/pip install -q --disable-pip-version-check --require-hashes -r requirements.lock
 	$(BIN)/pip install -q --disable-pip-version-check --no-deps --no-build-isolation $(addprefix -e ,$(PACKAGES))
 	$(BIN)/python -m compileall -q libs services
 	@touch $@
 
 .oracle/.ready: tests/oracle.lock
-	$(PYTHON_FOUND) -m venv .oracle
+	$(PYTHON_FOUND) .ci/new-environment .oracle
 	.oracle/bin/pip install -q --disable-pip-version-check --require-hashes -r tests/oracle.lock
 	@touch $@
 
 # Salt's Redis returner. It finds the oracle's Salt through oracle.pth.
 .saltext-redis/.ready: bench/saltext-redis.lock $(ORACLE)/.ready
-	$(PYTHON_FOUND) -m venv .saltext-redis
+	$(PYTHON_FOUND) .ci/new-environment .saltext-redis
 	.saltext-redis/bin/pip install -q --disable-pip-version-check --no-deps --require-hashes -r bench/saltext-redis.lock
 	ls -d $(abspath $(ORACLE))/lib/python3*/site-packages > $$(ls -d .saltext-redis/lib/python3*/site-packages)/oracle.pth
 	@touch $@
@@ -190,12 +200,12 @@ $(VENV)/.ready: requirements.lock $(addsuffix /pyproject.toml,$(PACKAGES))
 
 # Tools that read the lock and the wheels; what they need is in no other environment.
 .supply/.ready: tests/supply/tools.lock
-	$(PYTHON_FOUND) -m venv .supply
+	$(PYTHON_FOUND) .ci/new-environment .supply
 	.supply/bin/pip install -q --disable-pip-version-check --no-deps --require-hashes -r $<
 	@touch $@
 
 # The lock names everything that is installed. tests/interop/overrides.txt replaces the certifi that Salt asks for.
 .interop/%/.ready: tests/interop/%.lock
-	$(PYTHON_FOUND) -m venv .interop/$*
+	$(PYTHON_FOUND) .ci/new-environment .interop/$*
 	.interop/$*/bin/pip install -q --disable-pip-version-check --no-deps --require-hashes -r $<
 	@touch $@
