@@ -33,6 +33,33 @@ def fails():
 def breaks():
     return {}['nothing']
 """,
+    "_runners/clients.py": """\
+import importlib
+
+import salt.config
+import salt.runner
+import salt.wheel
+
+
+def ask(tgt):
+    local, found = importlib.import_module('salt.client').LocalClient(), {}
+    found['gathered'] = local.gather_minions(tgt, 'glob')
+    found['iter'] = sorted(name for one in local.cmd_iter(tgt, 'test.arg', [1], expr_form='glob') for name in one)
+    found['no block'] = sorted(name for one in local.cmd_iter_no_block(tgt, 'test.ping') if one for name in one)
+    found['cli'] = [one for one in local.cmd_cli('web1,gone', 'test.ping', timeout=3, tgt_type='list')]
+    full = local.cmd_full_return(tgt, 'test.ping')
+    found['full'] = {name: [one['ret'], one['retcode']] for name, one in full.items()}
+    jid = local.cmd_async('web1', 'test.echo', ['later'])
+    found['followed'] = [one['web1']['ret'] for one in local.get_cli_returns(jid, ['web1'])]
+    found['cached'] = local.get_cache_returns(jid)['web1']['ret']
+    runners, wheels = salt.runner.RunnerClient(__opts__), salt.wheel.WheelClient(__opts__)
+    found['runner'] = runners.cmd_sync({'fun': 'test.arg', 'arg': [1], 'kwarg': {'a': 2}})
+    started = runners.cmd_async({'fun': 'test.arg'})
+    found['async'] = started['tag'] == 'salt/run/' + started['jid']
+    found['wheel'] = sorted(wheels.cmd_sync({'fun': 'key.list', 'match': 'acc'})['data']['return']['minions'])
+    found['id'] = salt.config.master_config('/etc/salt/master')['id'] == __opts__['id']
+    return found
+""",
     "_executors/telling.py": """\
 def execute(opts, data, func, args, kwargs):
     return {'executor': 'telling', 'fun': data['fun'], 'by': opts['id'], 'options': data.get('executor_opts'),
@@ -70,6 +97,26 @@ def test_a_runner_of_the_tree(lab: Lab) -> None:
     assert answers["web1"]["args"] == [1]
     assert answers["web1"]["kwargs"]["two"] == 2
     assert lab.runner("rounds.others") == ["web1", "web2"]
+
+
+def test_a_runner_with_all_clients_of_salt(lab: Lab) -> None:
+    lab.runner("saltutil.sync_runners")
+    both = ["web1", "web2"]
+    found = lab.runner("clients.ask", "web*")
+    told = {name: one["ret"] for row in found.pop("cli") for name, one in row.items()}
+    assert told == {"web1": True}
+    assert found == {
+        "gathered": both,
+        "iter": both,
+        "no block": both,
+        "full": {"web1": [True, 0], "web2": [True, 0]},
+        "followed": ["later"],
+        "cached": "later",
+        "runner": {"args": [1], "kwargs": {"a": 2}},
+        "async": True,
+        "wheel": both,
+        "id": True,
+    }
 
 
 def test_a_runner_that_fails(lab: Lab) -> None:

@@ -240,6 +240,23 @@ class Master(Protocol):
         """
         ...
 
+    def follow(
+        self, jid: str, minions: Sequence[str], timeout: float | None
+    ) -> Iterator[tuple[str, dict[str, Any]] | None]:
+        """Yield (minion id, map with ``ret``, ``retcode``, ``jid`` and ``out``) for each return of a published job, when it
+        arrives.
+
+        A minion that does not return within ``timeout`` seconds (None: the master's option) has the key ``failed``. None is
+        yielded whenever nothing has arrived for a moment. Raises CommandError when the master does not answer.
+        """
+        ...
+
+    def start(self, call: MasterCall) -> dict[str, str]:
+        """Start a runner function without waiting. Return a map with its ``jid`` and the ``tag`` of its events. Raises
+        CommandError when the master refuses the call.
+        """
+        ...
+
     def run(self, calls: Sequence[MasterCall]) -> list[dict[str, Any]]:
         """Call several runner functions in parallel and wait for all of them.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import re
 import subprocess
 import sys
@@ -119,9 +118,9 @@ def test_the_log_has_the_subject(subject: str, log: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def salts_log(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+def salts_log(tree: Path, tmp_path_factory: pytest.TempPathFactory, oracle: Any) -> str:
     root = tmp_path_factory.mktemp("salts")
-    program = [f"{os.environ['SALTERN_ORACLE']}/bin/salt-call"]
+    program = [oracle.program("salt-call")]
     _salt_call(program, tree, root, "saltutil.sync_all")
     return _salt_call(program, tree, root, "-l", "debug", "state.apply").stderr
 

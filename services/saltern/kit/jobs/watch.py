@@ -111,11 +111,14 @@ class JobWatch:
             FindJob: self._find_job,
         }
 
-    def follow(self, job: PublishAnswer, returns: Returns, *, timeout: float, gather_timeout: float) -> None:
+    def follow(
+        self, job: PublishAnswer, returns: Returns, *, timeout: float, gather_timeout: float, look: bool = False
+    ) -> None:
         """Add a job to the watch; ``run`` passes its returns and silent minions to ``returns``.
 
         ``job`` is the master's answer to ``publish``. ``timeout``: seconds until silent minions are asked whether
-        they still run the job. ``gather_timeout``: seconds that they have to answer this.
+        they still run the job. ``gather_timeout``: seconds that they have to answer this. ``look``: the job was published
+        before the bus was subscribed to, so the job cache is read at once.
         """
         wait = JobWait(
             job["jid"] or "",
@@ -125,7 +128,10 @@ class JobWatch:
             gather_timeout=gather_timeout,
             now=self._clock(),
         )
-        self._followed[wait.jid] = _Followed(wait, returns, Pace(_PAUSES[self._heard], self._clock()))
+        pace = Pace(_PAUSES[self._heard], self._clock())
+        if look:
+            pace.at = self._clock()
+        self._followed[wait.jid] = _Followed(wait, returns, pace)
         self.jid = wait.jid
 
     def call_later(self, seconds: float, call: Callable[[], None]) -> None:
@@ -136,10 +142,16 @@ class JobWatch:
         """Handle the events and the ends of waiting times of the followed jobs; return when all jobs have ended and no
         call of ``call_later`` is pending.
         """
-        while self._followed or self._later:
-            self._turn()
+        while self.unfinished:
+            self.step()
 
-    def _turn(self) -> None:
+    @property
+    def unfinished(self) -> bool:
+        """Return whether a followed job has not ended, or a call of ``call_later`` is pending."""
+        return bool(self._followed or self._later)
+
+    def step(self, longest: float | None = None) -> None:
+        """Wait for the next event or the end of a waiting time, at most ``longest`` seconds, and handle it."""
         now = self._clock()
         due = [call for when, call in self._later if when <= now]
         self._later = [one for one in self._later if one[0] > now]
@@ -149,7 +161,8 @@ class JobWatch:
         times = [*(min(one.wait.deadline, one.pace.at) for one in followed), *(when for when, _ in self._later)]
         if not times:
             return
-        event = self._bus.next(max(min(times) - self._clock(), 0.0))
+        wait = max(min(times) - self._clock(), 0.0)
+        event = self._bus.next(wait if longest is None else min(wait, longest))
         # A copy, because the receiver of a return may start to follow the next job of a batch.
         for one in list(followed):
             instructions = [] if event is None else one.wait.event(*event, self._clock())

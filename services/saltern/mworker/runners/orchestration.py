@@ -30,6 +30,10 @@ _LOG = logging.getLogger("saltern.runner")
 _BUS_PATIENCE = 2.0
 
 
+#: Longest wait for an event before a stream of returns says that nothing has arrived, in seconds.
+_STREAM_TICK = 0.25
+
+
 class OrchestrationMaster:
     """Sends an orchestration's requests to the master's port 4507, as an operator does.
 
@@ -104,6 +108,44 @@ class OrchestrationMaster:
         except ControlTimeout as error:
             raise CommandError(str(error)) from error
         return {"jid": str(done["jid"]), "minions": list(done["minions"])} if done["jid"] else {}
+
+    def follow(
+        self, jid: str, minions: Sequence[str], timeout: float | None
+    ) -> Iterator[tuple[str, dict[str, object]] | None]:
+        """Yield (minion id, {ret, retcode, jid, out}) for each return of a job that was published before, as it arrives.
+
+        A minion that does not return within ``timeout`` seconds gives {failed: True, out: "no_return", jid}. None is yielded
+        each time that nothing arrived for a moment. Raises CommandError.
+        """
+        tools = self._here()
+        answers = _MinionReturns(expected=True)
+        watch = JobWatch(tools.control, tools.events, time.monotonic, tools.user, heard=self._hears(tools, "salt/job/"))
+        watch.follow(
+            {"jid": jid, "minions": list(minions), "missing": []},
+            answers,
+            timeout=tools.options.timeout if timeout is None else float(timeout),
+            gather_timeout=tools.options.gather_job_timeout,
+            look=True,
+        )
+        told: set[str] = set()
+        while watch.unfinished or len(told) < len(answers.found):
+            try:
+                if watch.unfinished:
+                    watch.step(_STREAM_TICK)
+            except (ControlError, ControlTimeout) as error:
+                raise CommandError(str(error)) from error
+            new = [name for name in answers.found if name not in told]
+            told.update(new)
+            yield from ((name, answers.found[name]) for name in new)
+            if not new and watch.unfinished:
+                yield None
+
+    def start(self, call: MasterCall) -> dict[str, str]:
+        """Start a runner and return its {"jid", "tag"} at once. Raises CommandError if the master refuses it."""
+        started = self._start(self._here(), call)
+        if isinstance(started, str):
+            raise CommandError(started)
+        return {"jid": str(started["jid"]), "tag": str(started["tag"])}
 
     def run(self, calls: Sequence[MasterCall]) -> list[dict[str, object]]:
         """Run several runners at the same time and return their results in order.

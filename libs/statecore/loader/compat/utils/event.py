@@ -83,6 +83,25 @@ class SaltEvent:
         seconds = 0.1 if no_block else float(wait or _FOREVER)
         return next(self._events(tag, full, match_type, seconds), None)
 
+    def get_event_noblock(self) -> Any:
+        """Return the next event as {"tag": ..., "data": ...} if there is one now, else None. Raise CommandError on a minion."""
+        return self.get_event(full=True, no_block=True)
+
+    def get_event_block(self) -> Any:
+        """Wait for the next event and return it as {"tag": ..., "data": ...}. Raise CommandError on a minion."""
+        return self.get_event(wait=0, full=True)
+
+    def connect_pub(self, timeout: float | None = None) -> bool:
+        """Return True: the event bus is connected while the module runs."""
+        return True
+
+    connect_pull = connect_pub
+
+    def close_pub(self) -> None:
+        """Do nothing: the object holds no resources."""
+
+    close_pull = close_pub
+
     def iter_events(
         self, tag: str = "", full: bool = False, match_type: str | None = None, auto_reconnect: bool = False
     ) -> Iterator[Any]:

@@ -7,8 +7,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from statecore.loader.compat.utils.minions import runner
+from statecore.loader.compat.utils.minions import CkMinions, runner
 from statecore.loader.current_context import context_of
+from statecore.model.ports import MinionJob
 
 
 class MasterPillarUtil:
@@ -38,6 +39,39 @@ class MasterPillarUtil:
     def get_cached_mine_data(self) -> dict[str, Any]:
         """Map of minion id to mine data, for the minions that the target matches. Raise CommandError on a minion."""
         return self._asked("cache.mine")
+
+    def clear_cached_minion_data(
+        self,
+        clear_pillar: bool = False,
+        clear_grains: bool = False,
+        clear_mine: bool = False,
+        clear_mine_func: str | None = None,
+    ) -> bool:
+        """Delete the chosen data of the minions that the target matches from the master's cache. Return True. Raise
+        CommandError on a minion.
+        """
+        context = context_of("salt.utils.master.MasterPillarUtil")
+        chosen = {
+            "cache.clear_pillar": clear_pillar,
+            "cache.clear_grains": clear_grains,
+            "cache.clear_mine": clear_mine,
+        }
+        for fun, wanted in chosen.items():
+            if wanted:
+                runner(context, fun, self.tgt, tgt_type=self.tgt_type)
+        if clear_mine_func:
+            runner(context, "cache.clear_mine_func", self.tgt, tgt_type=self.tgt_type, clear_mine_func_flag=clear_mine_func)
+        return True
+
+
+def ping_all_connected_minions(opts: object) -> None:
+    """Publish ``test.ping`` to all minions that are connected to the master, and do not wait. Raise CommandError on a
+    minion.
+    """
+    context = context_of("salt.utils.master.ping_all_connected_minions")
+    minions = sorted(CkMinions(opts).connected_ids())
+    if minions and context.master is not None:
+        context.master.publish(MinionJob(minions, "test.ping", "list"))
 
 
 def get_running_jobs(opts: object) -> list[dict[str, Any]]:
