@@ -60,7 +60,9 @@ class MasterPillarUtil:
             if wanted:
                 runner(context, fun, self.tgt, tgt_type=self.tgt_type)
         if clear_mine_func:
-            runner(context, "cache.clear_mine_func", self.tgt, tgt_type=self.tgt_type, clear_mine_func_flag=clear_mine_func)
+            runner(
+                context, "cache.clear_mine_func", self.tgt, tgt_type=self.tgt_type, clear_mine_func_flag=clear_mine_func
+            )
         return True
 
 
