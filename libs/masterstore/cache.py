@@ -322,9 +322,10 @@ end
 
 
 class Presence:
-    """The time of each minion's last message to the master, in Redis.
+    """The times at which minions were last in touch with the master, in Redis: the time of the last message, or of the
+    last report of an open connection.
 
-    A minion whose last connection has ended is absent at once: the time of its last message is then in a key of its own.
+    A minion whose last connection has ended counts as absent at once: its time is then under another key of Redis.
 
     All operations raise StoreUnavailable if Redis does not answer.
     """
@@ -350,12 +351,16 @@ class Presence:
             return bool(self._arrived(keys=[keys.SEEN, keys.waiting_of(minion), keys.SIGNERS], args=[minion, now_ms]))
 
     def left(self, minion: str, at_ms: int) -> None:
-        """Record that the last connection of a minion ended at ``at_ms``: it is absent, unless it sent a message since."""
+        """Record that the last connection of a minion ended at ``at_ms`` (milliseconds since 1970). The minion counts
+        as absent, unless it sent a message after that time.
+        """
         with self._client.calling():
             self._left(keys=[keys.SEEN, keys.LEFT], args=[minion, at_ms])
 
     def connected(self, minions: Sequence[str], now_ms: int) -> None:
-        """Record that the stock minions among ``minions`` have an open connection at ``now_ms``, which counts as a message."""
+        """Record that the stock minions among ``minions`` had an open connection at ``now_ms`` (milliseconds since
+        1970). For their presence this counts as a message.
+        """
         if minions:
             with self._client.calling():
                 self._connected(keys=[keys.SEEN, keys.SIGNERS], args=[now_ms, *minions])

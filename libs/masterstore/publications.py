@@ -27,8 +27,8 @@ class Publications:
     """
 
     def __init__(self, client: Client, records: Records = Records()) -> None:  # noqa: B008 - it never changes
-        """Create the operations on the stream. ``records``: checks the authentication codes of publications; one with
-        a wrong code counts as malformed.
+        """Create the operations on the Redis stream of publications. ``records`` checks the authentication codes of
+        publications; a publication with a wrong code counts as malformed.
         """
         self._client = client
         self._records = records

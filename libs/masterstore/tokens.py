@@ -123,8 +123,8 @@ class Tokens:
         return removed
 
     def failures(self, subjects: Sequence[str]) -> list[int]:
-        """Return a list with the number of recent failed sign-ins of each subject (text that names an address or a
-        user), in order.
+        """Return the number of recent failed sign-ins of each subject (text that names an address or a user), in the
+        order of ``subjects``.
         """
         return [int(count or 0) for count in self._client.call("mget", list(map(keys.login_failures, subjects)))]
 

@@ -58,7 +58,8 @@ def open_job(
     master_pub: PublicKey | MasterPublicKeys | None = None,
     verify: bool = False,
 ) -> Publication | None:
-    """Decrypt a publication; return None for one to ignore: an old serial, another encryption, or a missing field.
+    """Decrypt a publication. Return None for a publication to ignore: its serial number is not newer than the last
+    one, it is not AES-encrypted, or it lacks a field.
 
     ``verify``: check the signature with ``master_pub``. Raises AuthenticationError if the key has changed (the caller
     signs in again and opens the publication once more), SignatureError, and PeerFault for a malformed job (see

@@ -96,10 +96,11 @@ class Children:
 
 
 def _serve(pipe: int, work: Callable[[], RunningEntry]) -> None:
-    """Run ``work`` in the child process, write the returned entry to the pipe, and end the process.
+    """Run ``work`` in the child process, write the RunningEntry (a state's result) that it returns to the pipe, and
+    end the process.
 
-    Exit code 1, and no entry, if ``work`` fails. ``os._exit`` skips exit handlers and the buffers that the child has from
-    its parent.
+    If ``work`` fails, nothing is written and the exit code is 1. ``os._exit`` skips exit handlers and the buffers that
+    the child has from its parent.
     """
     code = 1
     try:

@@ -48,8 +48,8 @@ def mark(value: object, map_class: type[dict[Any, Any]] = Map, sequence_class: t
 
 
 def levelise(level: Level) -> tuple[bool, Level]:
-    """Return (True if the values of this level are joined although they are not marked, the Level for the next inner
-    level).
+    """Split a Level into the flag of the current level and the rest. Return (True if the values of the current level
+    are joined although they are not marked, the Level for the next inner level).
     """
     if not level:
         return False, False

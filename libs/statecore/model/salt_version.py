@@ -1,4 +1,6 @@
-"""The release of Salt whose protocol, functions and states Saltern implements, and versions that name both programs."""
+"""The release of Salt whose protocol, functions and states Saltern implements, and version texts that contain both
+this release and Saltern's version.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ def both_versions(saltern: str) -> str:
 
 
 def compared(version: str) -> tuple[list[int], list[int]]:
-    """Return a version as (numbers of Salt's release, numbers of Saltern's), for comparisons. The second is [] for stock Salt."""
+    """Split a version for comparisons: return (numbers of Salt's release, numbers of Saltern's version). The second
+    list is empty for a version of stock Salt.
+    """
     salt, _, saltern = version.partition(_OURS)
     return _numbers(salt.partition("+")[0]), _numbers(saltern) if saltern else []
 

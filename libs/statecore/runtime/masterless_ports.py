@@ -63,15 +63,21 @@ class LocalMinion:
         self._refreshed = refreshed or (lambda what: True)
 
     def refresh_pillar(self) -> bool:
-        """Report that pillar must be compiled again. Return True if the request was accepted."""
+        """Request that the minion compiles its pillar again. Return True if the request was accepted; always True if
+        the LocalMinion was made without ``refreshed``.
+        """
         return self._refreshed("pillar")
 
     def refresh_modules(self) -> bool:
-        """Report that module files must be listed again. Return True if the request was accepted."""
+        """Request that the minion lists its module files again. Return True if the request was accepted; always True
+        if the LocalMinion was made without ``refreshed``.
+        """
         return self._refreshed("modules")
 
     def refresh_grains(self) -> bool:
-        """Report that grains must be gathered again. Return True if the request was accepted."""
+        """Request that the minion gathers its grains again. Return True if the request was accepted; always True if
+        the LocalMinion was made without ``refreshed``.
+        """
         return self._refreshed("grains")
 
     def compile_pillar(

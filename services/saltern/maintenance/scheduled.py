@@ -52,7 +52,9 @@ def now() -> Clock:
 
 
 class ScheduledRunners:
-    """The jobs of the master's schedule. A malformed job is left out and logged as an error."""
+    """The runners in the master's option ``schedule``, each with the times of its last and next run. A malformed job
+    of the schedule is left out and logged as an error.
+    """
 
     def __init__(self, whole: Mapping[str, Any], draw: Draw = random.randint, clock: Callable[[], Clock] = now) -> None:
         self._whole = whole

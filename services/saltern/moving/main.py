@@ -1,8 +1,9 @@
 """The commands ``saltern import`` and ``saltern export``: turn a stock Salt master into a Saltern master, and back.
 
-The master keeps its key pair, so minions still trust it. When the roles run, ``salt-key --import`` imports the minions' keys, and
-``saltern import --data`` what the stock master remembers of minions: grains, pillar and mine.
-A report lists each option with file and line, and its treatment. Everything is checked before anything is written.
+The master keeps its key pair, so minions still trust it. When the roles run, ``salt-key --import`` imports the
+minions' keys, and ``saltern import --data`` imports the data of minions in the stock master's cache: grains, pillar
+and mine. A report lists each option with file and line, and its treatment. Everything is checked before anything is
+written.
 """
 
 from __future__ import annotations
@@ -144,7 +145,9 @@ def _export_data(flags: argparse.Namespace) -> int:
 
 
 def _asked(config_dir: str | None, ask: Callable[[WheelCall], Answer]) -> Answer:
-    """Call ``ask`` with a connection to the running master, and return its result. Raise CommandError."""
+    """Call ``ask`` with a function that calls wheel functions of the running master, and return the result of ``ask``.
+    Raise CommandError if the master refuses or does not answer, or for unusable options.
+    """
     try:
         control = connect_control(load_client(config_dir), config_dir=config_dir)
         try:
@@ -219,8 +222,9 @@ def _back(option: Option) -> Fate:
 
 
 def stock_master_id(directory: Path, config: Mapping[str, object]) -> str:
-    """Return the id of a stock master whose configuration names none: the id that its directory keeps, else this machine's name,
-    with ``append_domain`` and ``_master``. Salt: salt/config/__init__.py, apply_master_config
+    """Return the id of a stock master whose configuration has no option ``id``: the id in the file ``minion_id`` of
+    its configuration directory, else this machine's name; with ``append_domain`` and with ``_master`` at the end.
+    Salt: salt/config/__init__.py, apply_master_config
     """
     name = kept_id(directory) or found_id("", {}, lowercase=False, remove_domain=False)
     return f"{with_domain(name, str(config.get('append_domain') or ''))}_master"
@@ -268,7 +272,9 @@ def _pki(options: Sequence[Option], config: Path) -> Path:
 
 
 def _cachedir(options: Sequence[Option]) -> Path:
-    """Return the stock master's ``cachedir``, absolute and below ``root_dir``."""
+    """Return the directory of the stock master's option ``cachedir`` as an absolute path. A path that is not below
+    ``root_dir`` is taken as relative to it, as in Salt.
+    """
     root, path = str(_last(options, "root_dir") or "/"), Path(str(_last(options, "cachedir") or _CACHE))
     return path if path.is_relative_to(root) else Path(root, *path.parts[1:])
 

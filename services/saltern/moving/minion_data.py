@@ -1,7 +1,9 @@
-"""What a stock master remembers of its minions (grains, pillar, mine): its files, and their way to the running master and back.
+"""The data of minions (grains, pillar, mine) in the cache of a stock master: reads and writes its files, and sends the
+data to the running Saltern master or fetches it from there.
 
-The files are those of Salt's cache module ``localfs``. Below ``cachedir``, a master of 3008 has ``grains/<id>.p``,
-``pillar/<id>.p`` and ``mine/<id>.p``, and an older one ``minions/<id>/data.p`` and ``mine.p``. Salt: salt/cache/localfs.py
+The files are those of Salt's cache module ``localfs``. Below ``cachedir``, a master of release 3008 has
+``grains/<id>.p``, ``pillar/<id>.p`` and ``mine/<id>.p``, and an older one ``minions/<id>/data.p`` and ``mine.p``.
+Salt: salt/cache/localfs.py
 """
 
 from __future__ import annotations
@@ -30,9 +32,10 @@ _MOST_BYTES = 4 * 1024 * 1024
 
 @dataclass
 class Remembered:
-    """What the files of a stock master's cache say of its minions.
+    """The data of minions that was read from the files of a stock master's cache.
 
-    ``minions`` is {minion id: {part: map}}, ``faults`` {path: reason} of files that cannot be used.
+    ``minions`` is {minion id: {part: map}}, with the parts grains, pillar and mine. ``faults`` is {path: reason} of
+    files that cannot be used.
     """
 
     minions: dict[str, dict[str, object]] = field(default_factory=dict)
@@ -41,7 +44,9 @@ class Remembered:
 
 @dataclass
 class Brought:
-    """The master's answers about imported data: what it stored, kept, or refused."""
+    """The joined answers of the master to requests that import data of minions: what it stored, already had, or
+    refused.
+    """
 
     #: Minion id -> stored parts; [] if the master knew all of it.
     stored: dict[str, list[str]] = field(default_factory=dict)
@@ -57,7 +62,9 @@ def count(cachedir: Path) -> int:
 
 
 def read(cachedir: Path) -> Remembered:
-    """Return what a stock master's ``cachedir`` says of its minions. Raise CommandError if there is no such directory."""
+    """Read the data of minions from the files below a stock master's ``cachedir``. Raise CommandError if the directory
+    does not exist or cannot be read.
+    """
     if not cachedir.is_dir():
         raise CommandError(f"{cachedir}: is no directory; name the cachedir of the stock master")
     found = Remembered()
@@ -78,7 +85,11 @@ def read(cachedir: Path) -> Remembered:
 
 
 def send(remembered: Remembered, wheel: WheelCall, *, replace: bool) -> Brought:
-    """Send grains, pillar and mine to the running master and return its answers. Raise ControlError, ControlTimeout."""
+    """Send the data of minions to the running master, and return its joined answers. Raise ControlError,
+    ControlTimeout.
+
+    ``wheel`` calls a wheel function of the master. ``replace``: the master replaces data that it has already.
+    """
     whole = Brought()
     for portion in _portions(remembered.minions):
         answer = wheel("minions.import_data", data=portion, replace=replace)
@@ -89,7 +100,11 @@ def send(remembered: Remembered, wheel: WheelCall, *, replace: bool) -> Brought:
 
 
 def fetch(wheel: WheelCall) -> dict[str, dict[str, object]]:
-    """Return {minion id: {part: map}} of all accepted minions of the running master. Raise ControlError, ControlTimeout."""
+    """Return the data of all accepted minions of the running master as {minion id: {part: map}}, with the parts
+    grains, pillar and mine. Raise ControlError, ControlTimeout.
+
+    ``wheel`` calls a wheel function of the master.
+    """
     accepted = iter(wheel("key.list_all")["minions"])
     found: dict[str, dict[str, object]] = {}
     while portion := list(islice(accepted, _AT_ONCE)):
@@ -100,8 +115,8 @@ def fetch(wheel: WheelCall) -> dict[str, dict[str, object]]:
 
 
 def write(cachedir: Path, minions: Mapping[str, Mapping[str, object]]) -> int:
-    """Write data of minions into a stock master's ``cachedir``, for masters of 3008 and for older ones, and return the number of
-    files. Raise CommandError.
+    """Write data of minions ({minion id: {part: map}}) into a stock master's ``cachedir``, as files for release 3008
+    and for older releases. Return the number of files. Raise CommandError.
     """
     files: dict[Path, object] = {}
     for minion, parts in minions.items():
@@ -122,7 +137,9 @@ def write(cachedir: Path, minions: Mapping[str, Mapping[str, object]]) -> int:
 
 
 def _ids(cachedir: Path) -> list[str]:
-    """Return the sorted names of all minions that have a file below ``cachedir``. Raise CommandError."""
+    """Return the sorted ids of all minions that have a file below ``cachedir``. Raise CommandError if it cannot be
+    read.
+    """
     try:
         # A name with a colon is a pillar of another environment.
         banks = {path.name.removesuffix(".p") for part in PARTS for path in (cachedir / part).glob("*.p")}
@@ -133,7 +150,9 @@ def _ids(cachedir: Path) -> list[str]:
 
 
 def _content(path: Path, faults: dict[str, str]) -> dict[str, object]:
-    """Return the map in a file of the cache; {} if it is missing. A file that is none is entered in ``faults``."""
+    """Return the map that a file of the cache contains; {} if the file is missing. If the file cannot be read or
+    contains no map, add the reason to ``faults`` and return {}.
+    """
     try:
         found = unpackb(path.read_bytes())
     except FileNotFoundError:
@@ -151,7 +170,9 @@ def _content(path: Path, faults: dict[str, str]) -> dict[str, object]:
 
 
 def _portions(minions: Mapping[str, Mapping[str, object]]) -> Iterator[dict[str, bytes]]:
-    """Yield {minion id: packed bytes} in maps of at most 20 minions and, unless one minion has more, 4 MB."""
+    """Pack the data of each minion, and yield it in maps {minion id: packed bytes}. Each map has at most 20 minions,
+    and at most 4 MB unless one minion alone has more.
+    """
     portion: dict[str, bytes] = {}
     for minion, parts in minions.items():
         packed = packb(parts)

@@ -89,9 +89,11 @@ class JobCache:
         self._due = 0.0
 
     def poll(self) -> bool:
-        """Read events and pass those that are due to the returner.
+        """Read events about jobs and returns, and pass them to the returner. Events that the returner refused are
+        passed again after a pause.
 
-        Return False if the caller must wait before the next call. Raises StoreError.
+        Return False if an event still waits for its next try, so that the caller must wait before the next call.
+        Raises StoreError.
         """
         groups, now = self._store.event_groups, self._clock()
         if now - self._announced_at >= _ANNOUNCE_EVERY:

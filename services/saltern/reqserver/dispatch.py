@@ -74,7 +74,8 @@ _HINTS = 10_000
 class Assign:
     """Instruction of the Dispatcher: send the request to this worker.
 
-    ``opening_pool``: the worker's pool, if the request may belong to another pool; else empty text.
+    ``opening_pool``: name of the worker's pool if the header of the request does not name its command, so that another
+    pool may have to handle it; else empty text.
     """
 
     worker: bytes
@@ -231,10 +232,11 @@ class Dispatcher:
         return gone + self._set_idle(name, worker, now)
 
     def reply(self, name: bytes, ticket: int, payload: bytes, now: float, *, minion: str = "") -> list[Instruction]:
-        """Take a worker's reply to a request. Return an Answer with it, and an Assign of the worker's next request, if one waits.
+        """Take a worker's reply to a request. Return an Answer with the reply, and an Assign of the worker's next
+        request, if one waits.
 
-        A reply is dropped if the request was given to another worker meanwhile. ``minion``: the proved sender, if the worker
-        was asked for it.
+        The reply is dropped if the request was given to another worker meanwhile. ``minion``: id of the minion that
+        verifiably sent the request, if the worker was asked for it.
         """
         if ticket in self.deferred:
             return [Answer(self.deferred.pop(ticket)[1], payload, minion)]

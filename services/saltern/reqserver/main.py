@@ -278,13 +278,18 @@ class Server:
         self._wait_metrics[assigned.pool].observe(assigned.assigned_at - request.arrived)
 
     def _client_of(self, request: Request) -> bytes:
-        """Return the client name for a worker; for a request of a minion over a connection that nobody has proved yet: WHO."""
+        """Return the name of the request's client, which the worker gets. For a minion's request over a connection
+        whose minion is not known yet, return WHO, which asks the worker for the id of the minion that verifiably sent
+        the request.
+        """
         if request.side is Side.MINION and not self._minions.minion_of(request.route[0]):
             return WHO
         return request.client.encode()
 
     def _report_connections(self, now: float) -> None:
-        """Tell the workers which minions have gone, and now and then which are connected, though they may be silent."""
+        """Send the workers the ids of minions whose last connection has ended, and at intervals the ids of all minions
+        with an open connection, because these need not send anything.
+        """
         left = self._minions.left(now)
         connected: list[str] = []
         if now >= self._next_report:

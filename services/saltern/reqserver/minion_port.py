@@ -197,12 +197,14 @@ class MinionPort:
                 yield from self._read(peer, now)
 
     def minion_of(self, route: bytes) -> str:
-        """Return the minion whose proved request came over the connection with this route; empty text if none did yet."""
+        """Return the id of the minion that verifiably sent a request over the connection with this route; empty text
+        if that is not known of any minion.
+        """
         peer = self._by_route.get(route)
         return peer.minion if peer is not None else ""
 
     def bind(self, route: bytes, minion: str) -> None:
-        """Record that a proved request of this minion came over the connection with this route."""
+        """Record that a worker has verified that this minion sent a request over the connection with this route."""
         peer = self._by_route.get(route)
         if peer is not None and not peer.minion:
             peer.minion = minion
@@ -214,7 +216,9 @@ class MinionPort:
         return list(self._open)
 
     def left(self, now: float) -> dict[str, float]:
-        """Return {minion: seconds since its last connection ended} of minions that have none any more. Each is returned once."""
+        """Return {minion id: seconds since its last connection ended} for minions without an open connection. The end
+        of a connection is reported once, a moment after it.
+        """
         gone = {minion: now - ended for minion, ended in self._ended.items() if now - ended >= _GRACE}
         for minion in gone:
             del self._ended[minion]

@@ -1,8 +1,9 @@
-"""Replaces the password of Redis. Meanwhile Redis accepts both passwords; roles read theirs again for each new connection.
+"""Replaces the password of Redis. Meanwhile Redis accepts both passwords; roles read theirs again for each new
+connection.
 
-1. Redis accepts the new password beside the old one (``ACL SETUSER``), also after a restart (``users.acl``).
-2. ``url`` holds the new password: new connections use it.
-3. Redis forgets the old password and ends all connections but this one: each role connects again with the new password.
+1. Redis accepts the new password beside the old one (``ACL SETUSER``), also after a restart (``users.acl``). 2. The
+key file ``url`` of the roles gets the new password: new connections use it. 3. Redis forgets the old password and ends
+all connections but this one: each role connects again with the new password.
 """
 
 from __future__ import annotations

@@ -197,7 +197,9 @@ def arguments_of(data: Mapping[str, object]) -> tuple[list[object], dict[str, ob
 
 
 def unknown_options(data: Mapping[str, object]) -> list[str]:
-    """Return a text for each option of a scheduled job that does not exist: its name, and the nearest option."""
+    """Return an error text for each key in ``data``, the options of a scheduled job, that is not an option of jobs.
+    The text names the key and the most similar option.
+    """
     found = []
     for key in data:
         if key not in OPTIONS and key not in _SAVED_BY_SALT and not str(key).startswith("_"):
@@ -207,7 +209,7 @@ def unknown_options(data: Mapping[str, object]) -> list[str]:
 
 
 def check_new(data: object) -> None:
-    """Raise ValueError if the map of options of a job that somebody adds has an option that does not exist."""
+    """Raise ValueError if ``data``, the options of a job that a user adds, has a key that is not an option of jobs."""
     if isinstance(data, Mapping) and (unknown := unknown_options(data)):
         raise ValueError(unknown[0])
 

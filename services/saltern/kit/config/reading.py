@@ -243,9 +243,10 @@ class _Reader:
             self.notes.single.append(f"{where()}: option '{name}' is read as {found[name]!r}, not {value!r}")
 
     def _remark(self, name: str, value: Any, where: Callable[[], str]) -> None:
-        """Add a remark or an error about a name that is no field of the options.
+        """Add a remark or an error about a configuration key that is no option of Saltern.
 
-        The name is a stock option of Salt, or a user's own key that differs from an option by one letter.
+        Remarks are made about options of stock Salt, and about a user's own key that differs from an option by one
+        letter.
         """
         stock = stock_options.treatment(str(name), value, minion=self._minion)
         if stock is None and "." not in str(name):

@@ -112,8 +112,8 @@ class ImportAnswer(TypedDict):
 
 
 class DataAnswer(TypedDict):
-    """The value of the wheel function ``minions.import_data``: for each minion the parts of its data that were stored
-    (grains, pillar, mine), the reason why its data was refused, or the first error of its pillar.
+    """The value of the wheel function ``minions.import_data``: for each minion the names of the parts of its data
+    (grains, pillar, mine) that were stored, the reason why its data was refused, or the first error of its pillar.
     """
 
     #: Minion id -> stored parts.

@@ -35,8 +35,9 @@ _GAP = 5.0
 
 
 class CallSilence(Silence):
-    """What ``salt-call`` does while its master does not answer: it says at once what it waits for, and waits once, not for each
-    request.
+    """Decides how long the requests of ``salt-call`` wait for a master that does not answer. For a minute after a
+    request without an answer, further requests do not wait. During the first wait a warning says what ``salt-call``
+    waits for.
     """
 
     def __init__(self, options: MinionOptions, clock: Callable[[], float] = time.monotonic) -> None:
@@ -48,7 +49,9 @@ class CallSilence(Silence):
         self._said = False
 
     def given_up(self) -> bool:
-        """Return whether the master did not answer a request before. Logs a warning if it has not answered for a second."""
+        """Return True if a request of the last minute got no answer, so that this request must not wait. Else return
+        False, and after a second without an answer log a warning once.
+        """
         now = self._clock()
         if now - self._lost < _AWAY_FOR:
             return True
@@ -64,7 +67,7 @@ class CallSilence(Silence):
         return False
 
     def lasted(self) -> None:
-        """Record that the master did not answer a request."""
+        """Record that a request got no answer."""
         if self._clock() - self._lost >= _AWAY_FOR:
             self._lost = self._clock()
 
@@ -95,7 +98,9 @@ def with_master(options: MinionOptions) -> MinionOptions:
 
 
 def silence_of(options: MinionOptions) -> Silence:
-    """Return what this ``salt-call`` does while its master does not answer; for all its requests."""
+    """Return the object that decides how long requests wait for a master that does not answer; all requests of this
+    ``salt-call`` use this one object.
+    """
     return CallSilence(options)
 
 
@@ -105,8 +110,8 @@ def runtime_of(
     """Return a Runtime (grains, pillar, modules and services of the minion) that takes files and pillar from the
     master.
 
-    ``configured``: options that name all masters. ``procs``: register of running jobs on this host; None if this user cannot
-    use it. ``silence``: what happens while the master does not answer.
+    ``configured``: options that name all masters. ``procs``: register of running jobs on this host; None if this user
+    cannot use it. ``silence``: decides how long requests wait for a master that does not answer.
     """
     identity = Identity.load(options.id, Path(options.pki_dir), options.keysize)
     masters = Masters(str(options.master), at_once(configured))

@@ -149,7 +149,9 @@ class Schedule:
             return ScheduleEntry(definition, None, f"{error}. Ignoring job {name}.")
 
     def _warn(self, name: str, fault: str, level: int = logging.WARNING) -> None:
-        """Log the fault of a job's definition, unless it was logged before. An empty text: the job has no fault any more."""
+        """Log the fault of a job's definition, unless the same fault was logged before. With an empty ``fault``
+        nothing is logged, and a later fault of the job is logged again.
+        """
         if fault and self._said.get(name) != fault:
             _LOG.log(level, "%s", fault)
         if fault:

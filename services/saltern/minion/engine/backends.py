@@ -128,7 +128,7 @@ class MasterBackend:
 
 
 class _SilenceOfJob(Silence):
-    """A job's waiting for its master: it ends when ``given_up`` returns True."""
+    """Decides how long the requests of a job wait for a master that does not answer: until ``given_up`` returns True."""
 
     def __init__(self, given_up: Callable[[], bool]) -> None:
         self._ends = given_up

@@ -45,14 +45,18 @@ class ChannelError(Exception):
 
 
 class Silence:
-    """What a process does while its master does not answer. This one waits as long as the options say; subclasses may not."""
+    """Decides how long the requests of a process wait for a master that does not answer. This class never ends a wait
+    before the time in the options; subclasses may.
+    """
 
     def given_up(self) -> bool:
-        """Return True to stop waiting for an answer. Called several times a second while a request has no answer."""
+        """Return True if the current request must stop waiting for its answer. Called several times a second while a
+        request has no answer.
+        """
         return False
 
     def lasted(self) -> None:
-        """Record that a request got no answer at all."""
+        """Called when a request ended without an answer. Does nothing in this class."""
 
 
 def endpoint(options: MinionOptions) -> str:
@@ -159,7 +163,8 @@ class Channel:
     ) -> None:
         """Prepare a connection to the master.
 
-        Without ``credentials`` the first request signs in. ``silence``: what happens while the master does not answer.
+        Without ``credentials`` the first request signs in. ``silence`` decides how long requests wait for a master
+        that does not answer.
         """
         self._options = options
         self._silence = silence or Silence()

@@ -1,4 +1,6 @@
-"""The reqserver's report which minions have an open connection to port 4506, and which have gone."""
+"""The command by which the reqserver reports which minions have an open connection to port 4506, and whose last
+connection has ended.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +11,11 @@ from saltern.mworker.worker_context import WorkerContext
 
 
 def report(context: WorkerContext, client: str, fields: Mapping[str, object]) -> None:
-    """Record which minions have gone, and which stock minions are connected although they send nothing.
+    """Record for the presence of minions whose last connection ended, and which stock minions have an open connection.
 
-    ``left`` maps a minion to the seconds that passed between the end of its connection and the time ``at`` (seconds since 1970);
-    ``connected`` lists minions. A minion of Saltern shows by itself that it lives: a connection of a process that hangs does not
-    count.
+    ``left`` maps a minion id to the seconds that passed between the end of its connection and the time ``at`` (seconds
+    since 1970); ``connected`` lists minion ids. Minions of Saltern send messages regularly, so their open connections
+    are ignored: a process that hangs may still have one.
     """
     left, connected, at = fields.get("left"), fields.get("connected"), fields.get("at")
     if not isinstance(left, Mapping) or not isinstance(connected, list) or not isinstance(at, int | float):

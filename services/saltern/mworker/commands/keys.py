@@ -125,7 +125,9 @@ def finger_master(context: WorkerContext, kwarg: Mapping[str, object]) -> dict[s
 
 
 def key_str(context: WorkerContext, kwarg: Mapping[str, object]) -> dict[str, dict[str, str]]:
-    """Return the matching minion keys as PEM by state of the key: {name of the key list: {minion id: PEM}}."""
+    """Return the public keys, as PEM text, of the minions whose id matches the argument ``match``: {name of the key
+    list: {minion id: PEM}}.
+    """
     found = _matching(context, kwarg, tuple(LISTS))
     return {LISTS[state]: context.store.minion_keys.pems(state, ids) for state, ids in found.items() if ids}
 

@@ -1,7 +1,8 @@
-"""Wheel functions that bring what another master knew of its minions (grains, pillar, mine), and give it to another one.
+"""Wheel functions that import the data of minions (grains, pillar, mine) from another master, and export it for
+another master.
 
-``saltern import --data`` and ``saltern export --data`` call them. The data of a minion is bytes, msgpack as on the wire, of the map
-``{"grains": {...}, "pillar": {...}, "mine": {function: value}}``; each part may be missing.
+``saltern import --data`` and ``saltern export --data`` call them. The data of a minion is bytes: the map ``{"grains":
+{...}, "pillar": {...}, "mine": {function: value}}`` as msgpack, as on the wire. Each part may be missing.
 """
 
 from __future__ import annotations
@@ -20,13 +21,16 @@ PARTS = ("grains", "pillar", "mine")
 
 
 def bring(context: WorkerContext, *, data: object = None, replace: bool = False) -> dict[str, object]:
-    """Store grains, pillar and mine that another master knew of its minions, given as {minion id: packed bytes}.
+    """Store grains, pillar and mine values that another master had of its minions. ``data`` is {minion id: packed
+    bytes}.
 
-    What a minion has told this master itself is newer, and stays unless ``replace`` is true; of the mine that holds for each
-    function. A minion without pillar in ``data`` gets the pillar that this master compiles with the grains.
+    Parts that this master already has are newer, and are kept unless ``replace`` is true; for the mine, this is
+    decided for each function. For a minion without pillar in ``data``, this master compiles the pillar with the
+    minion's grains.
 
-    Return ``stored`` ({minion id: list of the stored parts}), and with a reason for each minion ``refused`` (no accepted key,
-    malformed or too large) and ``pillar_errors`` (the pillar cannot be compiled).
+    Return a map with three maps: ``stored`` ({minion id: list of the stored parts}), ``refused`` ({minion id: reason},
+    such as no accepted key, malformed or too large) and ``pillar_errors`` ({minion id: first error of the pillar's
+    compilation}).
     """
     if not isinstance(data, Mapping):
         raise ControlError("InvocationError", "data must be a map of minion ids to packed bytes")
@@ -50,8 +54,8 @@ def bring(context: WorkerContext, *, data: object = None, replace: bool = False)
 
 
 def give(context: WorkerContext, *, match: object = None) -> dict[str, bytes]:
-    """Return {minion id: packed bytes} with grains, pillar and mine of the minions in the list ``match``. Minions of which the
-    master knows nothing are missing.
+    """Return {minion id: packed bytes} with grains, pillar and mine values of the minions in the list ``match`` of
+    ids. Minions of which the master has none of these are left out.
     """
     if not isinstance(match, list):
         raise ControlError("InvocationError", "match must be a list of minion ids")
@@ -70,7 +74,9 @@ def give(context: WorkerContext, *, match: object = None) -> dict[str, bytes]:
 
 
 def _parts(packed: object) -> dict[str, Mapping[str, object]]:
-    """Return the parts in the packed data of one minion: name (grains, pillar, mine) -> map. Raise PeerFault if it is malformed."""
+    """Return the parts in the packed data of one minion as {name (grains, pillar, mine): map}. Raise PeerFault if the
+    data is malformed.
+    """
     given = octets(packed)
     found = unpackb(given) if given is not None else None
     if not isinstance(found, Mapping):
@@ -84,7 +90,9 @@ def _parts(packed: object) -> dict[str, Mapping[str, object]]:
 def _store(
     context: WorkerContext, minion: str, parts: Mapping[str, Mapping[str, object]], *, replace: bool
 ) -> list[str]:
-    """Store the parts of a minion's data that are new, and return their names. Raise TooLarge."""
+    """Store those parts of a minion's data that this master does not have yet, or with ``replace`` all parts. Return
+    the names of the stored parts. Raise TooLarge.
+    """
     cache, options = context.store.cache, context.options
     stored: list[str] = []
     grains, mine = parts.get("grains"), parts.get("mine")
@@ -105,7 +113,11 @@ def _store(
 def _complete_pillar(
     context: WorkerContext, minion: str, parts: Mapping[str, Mapping[str, object]], stored: list[str]
 ) -> str:
-    """Compile and store the pillar of a minion that has grains but no pillar. Return the first error of the compilation, or ""."""
+    """Compile and store the pillar of a minion whose data has grains but no pillar, unless this master has its pillar.
+    Return the first error of the compilation, or "".
+
+    On success "pillar" is appended to ``stored``.
+    """
     grains = parts.get("grains")
     if not context.options.minion_data_cache or not grains or parts.get("pillar") or minion in context.pillars():
         return ""

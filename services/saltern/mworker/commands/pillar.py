@@ -46,7 +46,7 @@ def compile_for(
 def compile_pillar(
     context: WorkerContext, minion_id: str, load: Mapping[str, object], grains: Mapping[str, object], *, keep: bool
 ) -> dict[str, object]:
-    """Compile and return the minion's pillar, or return it from ``pillar_cache``; errors are under ``_errors``.
+    """Return the minion's pillar, compiled now or from ``pillar_cache``; errors are under ``_errors``.
 
     ``load``: the minion's request. ``keep``: store the pillar for targeting, unless it has errors.
     """

@@ -76,8 +76,8 @@ class Statistics:
     ) -> None:
         """Count one job in the rows of its functions and minions.
 
-        ``minions`` maps each returned minion to its duration in milliseconds; ``failed`` is a part of them. ``missing``:
-        minions that were expected and did not return.
+        ``minions`` maps the id of each minion that returned to its duration in milliseconds. ``failed`` is the subset
+        of these ids whose job failed; ``missing`` are the ids of minions that were expected and did not return.
         """
         rows = [self.functions.setdefault(name, Row()) for name in functions]
         for row in rows:

@@ -28,7 +28,9 @@ def pillar(tools: RunnerTools, tgt: object = None, tgt_type: str = "glob") -> di
 
 
 def mine(tools: RunnerTools, tgt: object = None, tgt_type: str = "glob") -> dict[str, dict[str, object]]:
-    """Return {minion: {function: value}} of the mine of the targeted minions; without a target of all minions."""
+    """Return the mine values of the targeted minions as {minion: {function: value}}; without a target, those of all
+    minions.
+    """
     minions = tools.minions("*" if tgt is None else tgt, tgt_type)
     return {minion: offered for minion in minions if (offered := tools.store.cache.mine_of(minion))}
 

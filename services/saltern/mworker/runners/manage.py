@@ -75,10 +75,11 @@ def not_present(tools: RunnerTools, subset: object = None, show_ip: bool = False
 
 
 def versions(tools: RunnerTools) -> dict[str, object]:
-    """Compare the versions of minions with the master's: {"Master": version, "Up to date": {minion: version}, ...}.
+    """Compare the versions of minions with the master's. Return {"Master": version, "Up to date": {minion: version},
+    ...}, with a map of minions for each result of the comparison.
 
-    The release of Salt is compared, as a stock master does, and of Saltern's own minions also the version of Saltern. So a fleet
-    may have stock minions and Saltern's.
+    As on a stock master, the release of Salt is compared; for Saltern's minions the version of Saltern is compared,
+    too. So stock minions and Saltern's minions may be mixed.
     """
     # Imported here only: it loads modules for archives and mail, which other runners do not need.
     import importlib.metadata
