@@ -1,4 +1,6 @@
-"""Errors of saltwire: PeerFault blames the remote side, OwnFault blames this side. Any other exception is a bug."""
+"""Errors of saltwire: PeerFault is raised for wrong data that the remote side sent, OwnFault for wrong data that the
+caller of saltwire passed. Any other exception is a bug.
+"""
 
 from __future__ import annotations
 
@@ -42,4 +44,6 @@ class SignatureError(PeerFault):
 
 
 class OwnFault(Exception):
-    """Raised when this side was called with data that it cannot use, for example a broken key file or an unknown algorithm."""
+    """Raised when the caller of saltwire passed data that cannot be used, for example a broken key file or an unknown
+    algorithm.
+    """

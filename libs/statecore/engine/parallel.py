@@ -1,6 +1,8 @@
-"""States with ``parallel: True``: each runs in a forked child process, which sends its entry back through a pipe.
+"""States with ``parallel: True``: each runs in a forked child process, which sends its entry of the running dictionary
+back through a pipe.
 
-A child has all modules that its parent had loaded. Its changes in memory end with the child: only its entry comes back.
+A child has all modules that its parent had loaded. Its changes in memory end with the child: only its entry of the
+running dictionary reaches the parent.
 
 Source: docs/state-system.md#parallel
 """

@@ -29,10 +29,11 @@ _RUNNING = frozenset({"cmd", "module", "git", "pip", "virtualenv", "salt"})
 
 
 def bound(low: Low, served: LoadedModule, function: str) -> Arguments:
-    """Return the arguments of the function ``function`` for a low chunk, as ``bind`` does.
+    """Return the Arguments with which the state function ``function`` of the module ``served`` is called for a low
+    chunk, as ``arguments.bind`` does.
 
-    ``mod_watch`` gets what the declared state function (``sfun``) takes. Undocumented names of Salt count as the arguments
-    that they mean.
+    ``mod_watch`` gets the arguments that the declared state function takes. An undocumented argument name that Salt
+    accepts is replaced by the documented name.
     """
     parameters = served.parameters(function)
     if not served.native:

@@ -375,8 +375,8 @@ class StateSystem(Protocol):
         ...
 
     def run_parts(self, options: Mapping[str, object]) -> Any:
-        """Return the parts of a state run that has not started (``RunParts``: context, loader, engine options), for commands that
-        analyse the run.
+        """Return the ``RunParts`` (context, loader, engine options) of a state run with these options, for commands
+        that analyse the run. The run itself is not started.
         """
         ...
 

@@ -106,7 +106,7 @@ class Control:
         selector.register(self.server, selectors.EVENT_READ, self._accept)
 
     def next_time(self) -> float:
-        """Return infinity: nothing is due at a time."""
+        """Return infinity: the control socket has no work at a set time."""
         return math.inf
 
     def tick(self, now: float) -> None:

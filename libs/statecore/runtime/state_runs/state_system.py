@@ -176,7 +176,9 @@ class StateRuns(StateSystem):
         return HighCache(str(self._contexts.run_context({}).opts.get("cachedir") or "")).clear()
 
     def run_parts(self, options: Mapping[str, object]) -> RunParts:
-        """Compile the pillar and return the parts of a state run with these options. Nothing is rendered or run."""
+        """Compile the pillar and return the RunParts of a state run with these options. No SLS file is rendered, and
+        no state runs.
+        """
         run = self._contexts.run_context(options)
         return RunParts(
             run,

@@ -20,7 +20,7 @@ _LOADERS: Mapping[str, Callable[[str | None], StateOptions]] = {"master": load_m
 def main(argv: Sequence[str] | None = None) -> int:
     """Run ``saltern check-config``. Return exit code 0, or 78 if master or minion would not start.
 
-    Errors go to stderr; what is accepted but may surprise goes to stdout.
+    Errors are printed on stderr, remarks about accepted options on stdout.
     """
     parser = argparse.ArgumentParser(prog="saltern check-config", description=__doc__)
     parser.add_argument("kind", nargs="?", choices=sorted(_LOADERS), help="file to check (default: each that exists)")

@@ -227,7 +227,8 @@ class LinkConnection:
     def __init__(self, socket: zmq.Socket[bytes], link: str, options: MasterOptions, keys: LinkKeys) -> None:
         """Connect ``socket`` to the server of the link. Raises ConfigError if a key is missing.
 
-        ``keys`` are read again if they have a directory: they may have been replaced since.
+        ``keys`` with a directory are read from it again, because the files may have been replaced since ``keys`` was
+        loaded.
         """
         self.keys = keys
         self._socket, self._link, self._options = socket, link, options

@@ -1,6 +1,5 @@
-"""The start of every process, of minions too.
-
-It has the signals, the health port, the command-line options, and the report why a process cannot start.
+"""The start of a process, for the master's roles and the minion: signal handlers, the health port, the command-line
+options, and the report of a configuration error that prevents the start.
 """
 
 from __future__ import annotations

@@ -28,7 +28,9 @@ _LONGEST_PAUSE = 30.0
 
 @dataclass(slots=True)
 class Watched:
-    """One child process that is kept running: whether it is wanted, and when something has to be done about it."""
+    """The record of one child process that a parent starts again after each end: whether it must run, and when its
+    process must be started or killed.
+    """
 
     name: str
     #: Children of a higher stage are started later and ended earlier.

@@ -76,12 +76,12 @@ class CatchUp:
         return {"cmd": COMMAND, "after": self._from or self.known_until}
 
     def take_answer(self, answer: object, now: float) -> list[dict[str, object]]:
-        """Take the master's answer {"jobs": [...], "next": ms, "now": ms} and return the valid loads of jobs in it;
-        [] for no answer.
+        """Process the master's answer {"jobs": [...], "next": ms, "now": ms}. Return the valid loads of jobs in it; []
+        for no answer.
 
-        With ``next`` there are more jobs, and ``is_due`` is True at once. After the last part ``known_until``,
-        the time until which all publications are known, is set anew; store it only after the jobs are in the
-        journal.
+        An answer with ``next`` is not the last one: more jobs follow, and ``is_due`` is True at once. After the last
+        answer, ``known_until`` (the time until which all publications are known) has a new value; store it only after
+        the jobs are in the journal.
         """
         self._in_flight = False
         asked_from, self._from = self._from or self.known_until, 0
