@@ -55,7 +55,7 @@ sys.exit({function}())
 
 @dataclass(frozen=True)
 class Package:
-    """One Debian package: what it depends on, and which programs, libraries and files it has."""
+    """One Debian package: its control fields, and the programs, libraries and files that it installs."""
 
     name: str
     summary: str
@@ -142,9 +142,11 @@ def locked_sets() -> Mapping[str, tuple[str, ...]]:
 
 
 def downloaded(kind: str, without: str, python: str, architecture: str, cache: Path) -> list[Path]:
-    """Return the wheels of a set of the lock for one Python, without those of another set. pip checks their hashes.
+    """Return the paths of the wheels of the set ``kind`` of libraries for one Python version and architecture, without
+    the libraries of the set ``without``. They are downloaded by pip, which checks the hashes of requirements.lock, or
+    are in ``cache`` from an earlier build.
 
-    Raises BuildError.
+    Raises BuildError if pip fails.
     """
     sets = locked_sets()
     names = [name for name in sets.get(kind, ()) if name not in sets.get(without, ())]
@@ -173,7 +175,9 @@ def downloaded(kind: str, without: str, python: str, architecture: str, cache: P
 
 
 def unpack(wheel: Path, site: Path) -> None:
-    """Unpack a wheel's libraries into a directory of site-packages. Raises BuildError for a file that is there already."""
+    """Unpack the libraries of a wheel into the directory ``site``, a ``site-packages``. Raises BuildError if one of
+    the files exists there already.
+    """
     with zipfile.ZipFile(wheel) as archive:
         for name in sorted(archive.namelist()):
             target = _place(name)
@@ -188,7 +192,9 @@ def unpack(wheel: Path, site: Path) -> None:
 
 
 def _place(name: str) -> str | None:
-    """Return the path in site-packages of a file of a wheel; None for one that is not needed there, such as a program."""
+    """Return the path relative to ``site-packages`` for the file ``name`` of a wheel; None for a file that is not
+    unpacked, such as a program.
+    """
     top, _, rest = name.partition("/")
     if not top.endswith(".data"):
         return name
@@ -197,7 +203,9 @@ def _place(name: str) -> str | None:
 
 
 def join_equal_files(root: Path) -> None:
-    """Make one file of those with the same content, by hard links: most libraries are the same for each Python."""
+    """Replace files with the same content and mode below ``root`` by hard links to one file: most libraries are the
+    same for each Python version.
+    """
     known: dict[tuple[str, int], Path] = {}
     for path in sorted(path for path in root.rglob("*") if path.is_file() and not path.is_symlink()):
         content = path.read_bytes()
@@ -212,7 +220,7 @@ def join_equal_files(root: Path) -> None:
 
 
 def entry_points(wheels: Iterable[Path]) -> dict[str, str]:
-    """Return {program: ``module:function``} of all wheels."""
+    """Return the programs that the wheels define, as a map of program name to ``module:function``."""
     found: dict[str, str] = {}
     for wheel in wheels:
         with zipfile.ZipFile(wheel) as archive:
@@ -224,7 +232,7 @@ def entry_points(wheels: Iterable[Path]) -> dict[str, str]:
 
 
 def distribution_of(wheel: Path) -> str:
-    """Return the name of a wheel's distribution, as its metadata has it."""
+    """Return the name of the distribution that a wheel contains, from its metadata."""
     with zipfile.ZipFile(wheel) as archive:
         (metadata,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
         return str(Parser().parsestr(archive.read(metadata).decode())["Name"])
@@ -233,7 +241,9 @@ def distribution_of(wheel: Path) -> str:
 def lay_out(
     package: Package, root: Path, architecture: str, own: Mapping[str, Path], programs: Mapping[str, str], cache: Path
 ) -> None:
-    """Put all files of a package below ``root``. Raises BuildError, OSError."""
+    """Create all installed files of a package below ``root``. ``own`` maps our distributions to their wheels,
+    ``programs`` program names to ``module:function``. Raises BuildError, OSError.
+    """
     for python in PYTHONS:
         site = root / PREFIX / "lib" / f"python{python}" / "site-packages"
         wheels = downloaded(package.libraries, package.without, python, architecture, cache)
@@ -311,7 +321,9 @@ def add_control_files(package: Package, root: Path, version: str, architecture: 
 
 
 def settle(root: Path, epoch: int) -> None:
-    """Give all files and directories below ``root`` their modes, and the time ``epoch``."""
+    """Set the modes of all files and directories below ``root`` to 0755 or 0644, and their times to ``epoch`` (seconds
+    since 1970).
+    """
     for path in [root, *root.rglob("*")]:
         if not path.is_symlink():
             runs = path.is_dir() or path.stat().st_mode & 0o100
@@ -320,7 +332,9 @@ def settle(root: Path, epoch: int) -> None:
 
 
 def build(out: Path, version: str, architecture: str, epoch: int, wheels: Sequence[Path], cache: Path) -> list[Path]:
-    """Build all packages into ``out`` and return their paths. ``cache`` keeps what was downloaded. Raises BuildError, OSError."""
+    """Build all packages into the directory ``out``, and return the paths of the packages. ``wheels`` are those of our
+    own distributions; ``cache`` is the directory for downloaded wheels. Raises BuildError, OSError.
+    """
     own = {distribution_of(wheel): wheel for wheel in wheels}
     missing = {name for package in PACKAGES for name in package.own} - set(own)
     if missing:

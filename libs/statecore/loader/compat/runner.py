@@ -39,7 +39,7 @@ class RunnerClient:
 
     @property
     def functions(self) -> SaltTable:
-        """Map of runner name to function."""
+        """Map of runner name ("jobs.active") to the runner function."""
         return SaltTable(_context("functions").functions)
 
     def cmd(
@@ -92,13 +92,17 @@ class RunnerClient:
         return self.cmd_async(kwargs)
 
     def get_docs(self, arg: str | None = None) -> dict[str, str]:
-        """Return {runner name: docstring} of the runners whose names start with ``arg``; of all without it."""
+        """Return {runner name: docstring} of the runners whose names start with ``arg``; without ``arg``, of all
+        runners.
+        """
         names = (name for name in self.functions if name.startswith(arg or ""))
         return {name: doc for name in names if (doc := self.functions[name].__doc__)}
 
 
 def call_of_low(low: Mapping[str, Any]) -> MasterCall:
-    """Return the call that a low chunk of Salt's clients describes. Raise CommandError without a function."""
+    """Return the MasterCall (function name and arguments) that a low chunk of Salt's clients describes: a map with
+    ``fun``, ``arg``, ``kwarg`` and further arguments by name. Raise CommandError if it has no ``fun``.
+    """
     if not low.get("fun"):
         raise CommandError("a low chunk needs the key fun")
     arg = low.get("arg") or ()

@@ -98,7 +98,9 @@ def _called(what: str, call: MasterCall) -> dict[str, Any]:
 
 
 def _announced(what: str, call: MasterCall) -> dict[str, Any]:
-    """Call a wheel function between the events ``salt/wheel/<jid>/new`` and ``ret``; return the map of ``cmd_sync``."""
+    """Call a wheel function. Fire the event ``salt/wheel/<jid>/new`` before the call and ``salt/wheel/<jid>/ret``
+    after it. Return the map that ``WheelClient.cmd_sync`` returns.
+    """
     context = _context(what)
     jid = gen_jid()
     tag, about = f"salt/wheel/{jid}", {"fun": f"wheel.{call.fun}", "jid": jid, "tag": f"salt/wheel/{jid}"}

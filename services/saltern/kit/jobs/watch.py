@@ -151,7 +151,9 @@ class JobWatch:
         return bool(self._followed or self._later)
 
     def step(self, longest: float | None = None) -> None:
-        """Wait for the next event or the end of a waiting time, at most ``longest`` seconds, and handle it."""
+        """Wait for the next event of the bus, or for the next time at which a followed job or a call of ``call_later``
+        needs work; at most ``longest`` seconds. Then handle the event or do this work.
+        """
         now = self._clock()
         due = [call for when, call in self._later if when <= now]
         self._later = [one for one in self._later if one[0] > now]

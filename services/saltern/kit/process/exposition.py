@@ -34,7 +34,7 @@ class Registry:
         self._sources.append(source)
 
     def rows(self) -> Iterator[Rows]:
-        """Yield the metric rows (kind, name, documentation, samples) of all sources."""
+        """Yield the rows (metric type such as counter, name, documentation, samples) of all metrics in the registry."""
         for source in self._sources:
             yield from source()
 
@@ -70,7 +70,7 @@ class Metric:
             registry.add(self.rows)
 
     def rows(self) -> Iterator[Rows]:
-        """Yield this metric's row (kind, name, documentation, samples)."""
+        """Yield this metric's row (metric type such as counter, name, documentation, samples)."""
         with self._lock:
             values = sorted(self._values.items())
         samples = [(self.name, dict(zip(self.label_names, labels, strict=True)), value) for labels, value in values]
@@ -122,7 +122,7 @@ class Gauge(Counter):
         self._read_value = read_value
 
     def rows(self) -> Iterator[Rows]:
-        """Yield this gauge's row (kind, name, documentation, samples)."""
+        """Yield this gauge's row (metric type, name, documentation, samples)."""
         if self._read_value is not None:
             self.set(self._read_value())
         yield from super().rows()
@@ -171,7 +171,7 @@ class Histogram(Metric):
         self._observe(self._key(()), value)
 
     def rows(self) -> Iterator[Rows]:
-        """Yield this histogram's row (kind, name, documentation, samples)."""
+        """Yield this histogram's row (metric type, name, documentation, samples)."""
         samples: list[Sample] = []
         with self._lock:
             for values, (counts, total) in sorted(self._seen.items()):

@@ -112,10 +112,11 @@ class OrchestrationMaster:
     def follow(
         self, jid: str, minions: Sequence[str], timeout: float | None
     ) -> Iterator[tuple[str, dict[str, object]] | None]:
-        """Yield (minion id, {ret, retcode, jid, out}) for each return of a job that was published before, as it arrives.
+        """Yield (minion id, {ret, retcode, jid, out}) for each return of a job that was published before, when the
+        return arrives.
 
-        A minion that does not return within ``timeout`` seconds gives {failed: True, out: "no_return", jid}. None is yielded
-        each time that nothing arrived for a moment. Raises CommandError.
+        For a minion that does not return within ``timeout`` seconds, the map is {failed: True, out: "no_return", jid}.
+        None is yielded whenever nothing has arrived for a moment. Raises CommandError.
         """
         tools = self._here()
         answers = _MinionReturns(expected=True)
@@ -141,7 +142,9 @@ class OrchestrationMaster:
                 yield None
 
     def start(self, call: MasterCall) -> dict[str, str]:
-        """Start a runner and return its {"jid", "tag"} at once. Raises CommandError if the master refuses it."""
+        """Start a runner without waiting for it. Return {"jid": its JID, "tag": prefix of the tags of its events}.
+        Raises CommandError if the master refuses the call.
+        """
         started = self._start(self._here(), call)
         if isinstance(started, str):
             raise CommandError(started)

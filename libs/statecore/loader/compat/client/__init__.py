@@ -43,7 +43,7 @@ class LocalClient:
 
     @property
     def event(self) -> event_bus.LocalClientEvent:
-        """The master's event bus, as ``salt.utils.event`` has it."""
+        """The master's event bus, with the methods of ``salt.utils.event.SaltEvent``."""
         return event_bus.LocalClientEvent()
 
     def gather_minions(self, tgt: Any, expr_form: str = "glob") -> list[str]:
@@ -374,7 +374,9 @@ def _job(
     kwarg: Mapping[str, object] | None,
     more: Mapping[str, object],
 ) -> MinionJob:
-    """Return the job of a call of LocalClient. Raise InvocationError for further arguments that are not supported."""
+    """Return the MinionJob for the arguments of a LocalClient method. ``what`` is the method's name, for messages.
+    Raise InvocationError if ``more`` has arguments that are not supported.
+    """
     kind = str(more.get("expr_form") or tgt_type)
     if unknown := sorted(more.keys() - _IGNORED - {"expr_form", "ret_config", "ret_kwargs"}):
         raise InvocationError(f"salt.client.LocalClient.{what}: not supported: {', '.join(unknown)}")
@@ -383,7 +385,9 @@ def _job(
 
 
 def _published(what: str, job: MinionJob, timeout: float | None) -> Iterator[tuple[str, Answer] | None]:
-    """Publish a job and yield (minion id, return) as returns arrive, None when nothing has arrived for a moment."""
+    """Publish a job and yield (minion id, return) for each return that arrives, and None whenever nothing has arrived
+    for a moment.
+    """
     made = _master(what).publish(job)
     if made:
         minions = made["minions"]

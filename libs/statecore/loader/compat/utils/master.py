@@ -47,8 +47,8 @@ class MasterPillarUtil:
         clear_mine: bool = False,
         clear_mine_func: str | None = None,
     ) -> bool:
-        """Delete the chosen data of the minions that the target matches from the master's cache. Return True. Raise
-        CommandError on a minion.
+        """Delete data of the targeted minions from the master's cache: pillar, grains, the whole mine, or with
+        ``clear_mine_func`` one function of the mine. Return True. Raise CommandError on a minion.
         """
         context = context_of("salt.utils.master.MasterPillarUtil")
         chosen = {
