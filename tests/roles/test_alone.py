@@ -51,8 +51,12 @@ class AloneMinion:
         (root / "minion").write_text(json.dumps(options))
         (root / "host").mkdir()
         self.log = root / "log"
+        self.restart()
+
+    def restart(self) -> None:
+        """Starts its process, with an empty log."""
         self._log = self.log.open("wb")
-        self.process = subprocess.Popen([str(BIN / "saltern"), "minion", "-c", str(root)], stderr=self._log)
+        self.process = subprocess.Popen([str(BIN / "saltern"), "minion", "-c", str(self.root)], stderr=self._log)
 
     def tell(self, word: str) -> None:
         (self.root / "pillar" / "word.sls").write_text(f"word: {word}\n")

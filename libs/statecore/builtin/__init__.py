@@ -1,3 +1,3 @@
-"""Modules, states, grains, beacons, returners, executors, external pillars and master tops that Saltern ships; the
+"""Modules, states, grains, beacons, returners, engines, executors, external pillars and master tops that Saltern ships; the
 loader finds them.
 """

@@ -4,14 +4,15 @@ of module.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Mapping
 
 from statecore.loader.current_context import current
 from statecore.loader.file_client import FileClient
 from statecore.model.context import Context
-from statecore.model.errors import NotAvailable
+from statecore.model.errors import CommandError, NotAvailable
 from statecore.model.failed_calls import SaltedFunction
-from statecore.model.ports import Function
+from statecore.model.ports import Function, Master, MasterCall
 
 
 class MissingFunction(NotAvailable, KeyError):
@@ -81,12 +82,14 @@ class ModuleOpts(dict[str, object]):
     """Value of ``__opts__``: the minion's options, copied for one module, so that the module's changes do not affect
     others.
 
-    It also has the keys ``test``, ``grains``, ``pillar`` and ``saltenv``, as in Salt.
+    It also has the keys ``test``, ``grains``, ``pillar`` and ``saltenv``, as in Salt, and ``sock_dir``, which modules hand
+    to ``salt.utils.event``.
     """
 
     def __init__(self, ctx: Context) -> None:
         super().__init__(ctx.opts)
         self.update(test=ctx.test, grains=ctx.grains, pillar=ctx.pillar, saltenv=ctx.saltenv)
+        self.setdefault("sock_dir", "")
         self.ctx = ctx
 
     def __deepcopy__(self, memo: dict[int, object]) -> dict[str, object]:
@@ -104,6 +107,45 @@ class JobEvents:
         """Fire an event with the tag ``salt/run/<jid>/<tag>``. Return whether the event bus accepted the event."""
         shown = data if isinstance(data, Mapping) else {"data": data}
         return self._ctx.events.fire(f"salt/run/{self._ctx.opts.get('jid', '')}/{tag}", shown)
+
+
+class RunnerTable(Mapping[str, Function]):
+    """Value of ``__runners__`` in engines of a master: "module.function" to a function that runs this runner and waits
+    for its result. On a minion it is empty.
+
+    The function raises CommandError with the reason if the runner fails.
+    """
+
+    def __init__(self, ctx: Context) -> None:
+        self._master = ctx.master
+
+    def __getitem__(self, name: str) -> Function:
+        if self._master is None:
+            raise MissingFunction(name, "there are runners on a master only")
+        return functools.partial(_run, self._master, name)
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self._master is not None and name in self._names()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names())
+
+    def __len__(self) -> int:
+        return len(self._names())
+
+    def _names(self) -> list[str]:
+        """Return the names of all runners, as the master's runner ``doc.runner`` lists them."""
+        if self._master is None:
+            return []
+        found = _run(self._master, "doc.runner")
+        return sorted(found) if isinstance(found, Mapping) else []
+
+
+def _run(master: Master, name: str, /, *args: object, **kwargs: object) -> object:
+    (result,) = master.run([MasterCall(name, args, kwargs)])
+    if not result.get("success"):
+        raise CommandError(f"runner {name}: {result.get('return')}")
+    return result.get("return")
 
 
 def _states(ctx: Context) -> Mapping[str, Function]:
@@ -136,17 +178,23 @@ _VALUES: Mapping[str, Callable[[Context], object]] = {
     "__instance_id__": lambda ctx: str(ctx.opts.get("jid", "")),
     "__user__": lambda ctx: ctx.opts.get("user", "root"),
     "__jid_event__": JobEvents,
+    "__runners__": RunnerTable,
+    "__engine_name__": lambda ctx: str(ctx.opts.get("__engine_name__", "")),
 }
 
 _COMMON = ("__opts__", "__grains__", "__pillar__", "__context__")
 _COMMON_AND_CALLS = (*_COMMON, "__salt__", "__utils__", "__proxy__", "__file_client__")
 
+#: Dunder names that belong to one other kind of modules alone.
+_NOT_OF_STATES = ("__executors__", "__runners__", "__engine_name__")
+
 #: Kind -> dunder names of its modules, as Salt packs them. Other kinds get ``_COMMON_AND_CALLS``.
 _OF_KIND: Mapping[str, tuple[str, ...]] = {
     "grains": (*_COMMON, "__utils__"),
-    "states": tuple(name for name in _VALUES if name != "__executors__"),
+    "states": tuple(name for name in _VALUES if name not in _NOT_OF_STATES),
     "runners": (*_COMMON_AND_CALLS, "__jid_event__", "__user__"),
     "fileserver": (*_COMMON, "__utils__"),
+    "engines": (*_COMMON_AND_CALLS, "__runners__", "__engine_name__"),
     "executors": (*_COMMON, "__salt__", "__proxy__", "__executors__"),
 }
 

@@ -31,13 +31,14 @@ NATIVE: Mapping[str, str] = {
     "beacons": "statecore.builtin.beacons",
     "returners": "statecore.builtin.returners",
     "executors": "statecore.builtin.executors",
+    "engines": "statecore.builtin.engines",
     "sdb": "statecore.builtin.sdb",
     "utils": "statecore.loader.compat.utils",
     "serializers": "statecore.loader.compat.serializers",
 }
 
 #: Kinds that few minions use, so ``preload`` does not import them.
-RARE = frozenset({"beacons", "returners", "sdb", "utils", "serializers"})
+RARE = frozenset({"beacons", "engines", "returners", "sdb", "utils", "serializers"})
 
 #: Kinds whose native functions take no context.
 PLAIN = frozenset({"utils", "serializers"})
@@ -59,6 +60,7 @@ DIRECTORIES: Mapping[str, str] = {
     "tops": "top_dirs",
     "fileserver": "fileserver_dirs",
     "sdb": "sdb_dirs",
+    "engines": "engines_dirs",
 }
 
 #: Suffixes of users' modules that are not Python source. A source file of the same name takes precedence.

@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Sequence
 
+from saltern.kit.config.engine_rows import engine_rows
 from saltern.kit.config.minion_options import MinionOptions, load_minion
 from saltern.kit.config.reading import ConfigError, notes_of
 from saltern.kit.process.logs import configure
@@ -55,6 +56,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         try:
             options = load_minion(arguments.config_dir, keep_found_id=True)
             notes = notes_of(options)
+            # Only the zygote uses them; a mistake is told before it starts.
+            engine_rows(options.engines)
             become(options.user)
             options = with_log_flags(options, arguments)
             configure("minion", options, arguments.log_level)

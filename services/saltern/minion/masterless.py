@@ -109,6 +109,8 @@ class MasterlessMinion:
             self._zygote.send({"job": {**job, "return_job": False}})
         if duties.beacon_process_due():
             self._zygote.send({"watch": True})
+        if duties.engines_due():
+            self._zygote.send({"engines": True})
 
     def _drain(self) -> None:
         """Wait a few seconds for running jobs to finish."""

@@ -258,6 +258,7 @@ class Minion:
         if self._leadership.release(connected=connected, now=now):
             _LOG.warning("the master is away; another process of the minion takes over schedule and beacons")
             self._zygote.send({"watch": False})
+            self._zygote.send({"engines": False})
         elif self._leadership.claim():
             self._update_duties()
         duties = self._leadership.duties
@@ -270,6 +271,8 @@ class Minion:
                 duties.job_ended(str(job["jid"]))
         if duties.beacon_process_due():
             self._zygote.send({"watch": True})
+        if duties.engines_due():
+            self._zygote.send({"engines": True})
 
     def _update_duties(self) -> None:
         if self._leadership.duties is not None and self._subject is not None:

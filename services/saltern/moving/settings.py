@@ -127,7 +127,6 @@ _INSTEAD: Mapping[str, str] = {
     "order_masters": "there are no syndics here",
     "cluster_*": "one master has as many roles as it needs",
     "ssh_*": "there is no salt-ssh here",
-    "engines": "what is to run beside a master is a process of its own",
     "winrepo_*": "there are no Windows minions here",
     "thorium*": "the reactor is here, thorium is not",
     "ipv6": "name an address in interface",

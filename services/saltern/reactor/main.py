@@ -23,6 +23,7 @@ import zmq
 from masterstore.errors import StoreError
 from masterstore.store import Store
 from saltern.kit.command.arguments import on_the_wire
+from saltern.kit.config.engine_rows import EngineRow, engine_rows
 from saltern.kit.config.reactor_rows import rows_of
 from saltern.kit.links.control import ControlClient, ControlError, ControlTimeout
 from saltern.kit.links.event_bus import EventSender
@@ -38,9 +39,11 @@ from statecore.model.errors import SlsError
 from statecore.model.lazy import deferred, lazy_module
 
 if TYPE_CHECKING:
+    from saltern.reactor import engines as reactor_engines
     from saltern.reactor import sls as reactor_sls
 else:
-    # The state engine, which a reactor without reactions does not need.
+    # The state engine, which a reactor without reactions and engines does not need.
+    reactor_engines = lazy_module("saltern.reactor.engines")
     reactor_sls = lazy_module("saltern.reactor.sls")
 
 #: Seconds to wait for the master's answer to a reaction.
@@ -196,16 +199,25 @@ def asker(role: Role, control: ControlClient, finished: Callable[[EventTask], No
 def _prepare(role: Role) -> Callable[[], None]:
     options = role.options
     table = ReactorTable(rows_of(options.reactor), options.id)
+    engines = engine_rows(options.engines)
     open_store = event_stores(role)
     with unusable(StoreError):
         store = open_store("reactor")
-    return partial(_loop, role, table, store, open_store, LinkKeys.load(role.keys))
+    return partial(_loop, role, table, store, open_store, LinkKeys.load(role.keys), engines)
 
 
-def _loop(role: Role, table: ReactorTable, store: Store, open_store: Callable[[str], Store], keys: LinkKeys) -> None:
+def _loop(
+    role: Role,
+    table: ReactorTable,
+    store: Store,
+    open_store: Callable[[str], Store],
+    keys: LinkKeys,
+    engines: Sequence[EngineRow],
+) -> None:
     options = role.options
     if options.reactor_niceness:
         os.nice(options.reactor_niceness)
+    engine_parent = reactor_engines.EngineParent(role, engines) if engines else None
     role.watch_redis(store.unready)
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
     sender = EventSender(context, options, keys)
@@ -236,7 +248,11 @@ def _loop(role: Role, table: ReactorTable, store: Store, open_store: Callable[[s
     try:
         while role.running():
             inbox.poll(reactor.react)
+            if engine_parent is not None:
+                engine_parent.check()
     finally:
+        if engine_parent is not None:
+            engine_parent.stop()
         ended.set()
         left = pool.close(DRAIN_SECONDS)
         inbox.close()

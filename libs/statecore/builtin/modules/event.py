@@ -6,7 +6,8 @@ import os
 from collections.abc import Callable, Mapping
 
 from statecore.model.context import Context
-from statecore.model.errors import InvocationError
+from statecore.model.errors import CommandError, InvocationError
+from statecore.system import minion_bus
 
 #: Tag that Salt's modules fire to refresh their own minion -> the refresh.
 _REFRESHES: Mapping[str, Callable[[Context], bool]] = {
@@ -70,14 +71,21 @@ def fire_master(ctx: Context, data: Mapping[str, object], tag: str, preload: obj
 
 
 def fire(ctx: Context, data: Mapping[str, object], tag: str) -> bool:
-    """Refresh the minion if the tag is pillar_refresh, grains_refresh, module_refresh or beacons_refresh. Return
-    whether this succeeded.
+    """Send an event to the minion's own event bus, which its engines read, and return True. On a master it goes to
+    the master's event bus.
 
-    An event with any other tag is sent to the master, because a Saltern minion has no event bus of its own.
+    The tags pillar_refresh, grains_refresh, module_refresh and beacons_refresh refresh the minion. Return whether this
+    succeeded.
 
     CLI Example:
 
         salt '*' event.fire '{}' pillar_refresh
     """
     refresh = _REFRESHES.get(tag)
-    return refresh(ctx) if refresh is not None else ctx.events.fire(tag, data)
+    if ctx.master is not None or ctx.opts.get("__role") == "master":
+        return ctx.events.fire(tag, data)
+    try:
+        minion_bus.fire(minion_bus.bus_directory(ctx.opts), tag, data)
+    except minion_bus.TooLarge as error:
+        raise CommandError(str(error)) from error
+    return refresh(ctx) if refresh is not None else True

@@ -99,6 +99,10 @@ class StateOptions(Values):
     utils_dirs: list[str] = option([], "directories of users' utility modules (`__utils__`, and importable by name)")
     matchers_dirs: list[str] = option([], "directories of users' matchers")
     runner_dirs: list[str] = option([], "directories of users' runners, on the master")
+    engines: list[Any] | dict[str, Any] = option(
+        [], "programs that run beside the minion or master: list of `name: {arguments}`, or map (docs/engines.md)"
+    )
+    engines_dirs: list[str] = option([], "directories of users' engines")
     executor_dirs: list[str] = option([], "directories of users' executors")
     serializers_dirs: list[str] = option([], "directories of users' serializers")
     extmod_whitelist: dict[str, Any] = option(

@@ -217,7 +217,6 @@ _REFUSED_BY_BOTH: Mapping[str, _Refusal] = {
     "ssl": _Refusal("minions and master speak ZeroMQ, which has no TLS; messages are encrypted by Salt's own protocol"),
     "transport": _Refusal("minions and master speak ZeroMQ alone", ("zeromq", "detect")),
     "fips_mode": _Refusal("name the algorithms: publish_signing_algorithm, encryption_algorithm, signing_algorithm"),
-    "engines": _Refusal("run what is to stand beside this process as a process of its own"),
 }
 
 _REFUSED_BY_MINION: Mapping[str, _Refusal] = {

@@ -42,7 +42,8 @@ OWN_ROWS: Mapping[str, Sequence[str]] = MappingProxyType(
         "cli": (".*", "@runner", "@wheel", "@jobs"),
         # Runners publish, start runners and administer keys by it.
         "mworker": (".*", "@runner", "@wheel", "@jobs"),
-        "reactor": (".*", "@runner", "@wheel"),
+        # Reactions, and engines, which wait for the jobs and runners that they start.
+        "reactor": (".*", "@runner", "@wheel", "@jobs"),
         "maintenance": ("@runner",),
         # Reads events. What its users do is decided by their own rights (``rights_of_user``).
         "api": ("@events",),

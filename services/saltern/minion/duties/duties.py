@@ -36,6 +36,7 @@ class Duties:
         self._send_events = send_events
         self._beacons: Beacons | None = None
         self._beacon_process_runs = False
+        self._engines_run = False
         self._started = False
         self._resumed = False
         self._next_ping = 0.0
@@ -86,6 +87,13 @@ class Duties:
         self._beacon_process_runs = False
         self._not_before = time.monotonic() + _PAUSE
 
+    def engines_due(self) -> bool:
+        """Return whether the caller must let the zygote run the engines now. After True they count as running."""
+        if self._engines_run or not self._options.engines:
+            return False
+        self._engines_run = True
+        return True
+
     def due(self) -> Iterator[JobLoad]:
         """Yield the loads of the jobs that the minion must start by itself now: startup_states once, and jobs of its schedule."""
         if self._options.startup_states and not self._started:
@@ -118,7 +126,7 @@ class Duties:
         Scheduled jobs that still run are found by their files in ``proc``.
         """
         self._running_jobs.clear()
-        self._beacon_process_runs = False
+        self._beacon_process_runs = self._engines_run = False
 
     def answer(self, request: Mapping[str, object]) -> Mapping[str, object]:
         """Return the answer map for a control request of a job or of salt-call: ``area`` "schedule" or "beacons", and a ``verb``.

@@ -19,10 +19,11 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import msgpack
 
+from saltern.kit.config.engine_rows import EngineRow, engine_rows
 from saltern.kit.config.minion_options import MinionOptions
 from saltern.kit.process.tracing import Tracing
 from saltern.minion.engine.backends import Backend, MasterBackend
@@ -47,8 +48,17 @@ from saltern.minion.master.identity import Identity
 from saltern.minion.master.masters import Masters
 from saltern.minion.master.other_masters import OtherMasters
 from saltwire.handshake import Credentials
+from statecore.model.lazy import lazy_module
 from statecore.runtime.runtime import Runtime
 from statecore.runtime.state_runs.running_jobs import ProcDirectory
+
+if TYPE_CHECKING:
+    from saltern.kit.process import engines
+    from statecore.runtime import engine_runs
+else:
+    # Few minions have engines.
+    engines = lazy_module("saltern.kit.process.engines")
+    engine_runs = lazy_module("statecore.runtime.engine_runs")
 
 _LOG = logging.getLogger("saltern.minion")
 
@@ -153,6 +163,8 @@ class Zygote:
         self._waiting: deque[tuple[JobLoad, JobSteps | None]] = deque()
         #: pid of the process that runs beacons; 0 if there is none.
         self._beacon_process = 0
+        rows = engine_rows(options.engines)
+        self._engines = engines.EngineProcesses(rows, self._run_engine) if rows else None
         self._ending = 0.0
 
     def run(self) -> None:
@@ -172,6 +184,7 @@ class Zygote:
                 message = self._received()
                 if message == b"":
                     self._stop_beacon_process()
+                    self._set_engines(wanted=False)
                     return
                 if message:
                     self._handle(msgpack.unpackb(message, strict_map_key=False))
@@ -179,6 +192,7 @@ class Zygote:
             self._reap()
             self._refresh()
         self._stop_beacon_process()
+        self._set_engines(wanted=False)
         deadline = time.monotonic() + self._ending
         while self._jobbers and time.monotonic() < deadline:
             self._reap()
@@ -206,6 +220,7 @@ class Zygote:
             "journalled": lambda request: self._fork(request["journalled"], self._steps),
             "credentials": lambda request: self._take_credentials(request["credentials"]),
             "watch": lambda request: self._set_beacon_process(request["watch"]),
+            "engines": lambda request: self._set_engines(request["engines"]),
             "end": lambda request: self._end(request["end"]),
         }
         for name in request:
@@ -262,6 +277,21 @@ class Zygote:
             logging.shutdown()
             os._exit(code)
 
+    def _set_engines(self, wanted: bool) -> None:
+        if self._engines is None:
+            return
+        if wanted:
+            self._engines.want(True)
+        else:
+            self._engines.stop()
+
+    def _run_engine(self, row: EngineRow) -> None:
+        """Run one engine in this process, a child of the zygote, with the runtime of its jobs."""
+        self._socket.close()
+        engines.name_logs("minion", self._options, f"engine {row.name}")
+        self._backend.prepare_job(self._runtime, {})
+        engine_runs.run_engine(self._runtime, row.name, row.module, row.arguments)
+
     def _stop_beacon_process(self) -> bool:
         """End the process that runs beacons. Return whether there was such a process."""
         if not self._beacon_process:
@@ -276,6 +306,8 @@ class Zygote:
         if self._beacon_process and os.waitpid(self._beacon_process, os.WNOHANG)[0]:
             self._beacon_process = 0
             self._send(BEACONS_ENDED)
+        if self._engines is not None:
+            self._engines.check()
         for pid in list(self._jobbers):
             done, status = os.waitpid(pid, os.WNOHANG)
             if done:

@@ -92,6 +92,8 @@ class ZygoteRequest(TypedDict, total=False):
     credentials: CredentialFields
     #: True: start the process that runs beacons. False: end it.
     watch: bool
+    #: True: run the engines. False: end them.
+    engines: bool
     #: End; wait at most this many seconds for jobbers.
     end: float
 

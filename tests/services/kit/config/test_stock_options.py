@@ -139,7 +139,6 @@ def test_all_errors_are_told_at_once(tmp_path: Path) -> None:
         ("minion", "transport: tcp", "option 'transport' is not supported: minions and master speak ZeroMQ alone"),
         ("minion", "fips_mode: true", "option 'fips_mode' is not supported: name the algorithms"),
         ("minion", "verify_master_pubkey_sign: true", "name the fingerprint of the master's key in master_finger"),
-        ("minion", "engines: [x]", "run what is to stand beside this process as a process of its own"),
         ("master", "order_masters: true", "there are no syndics here"),
         ("master", "keep_jobs: long", "option 'keep_jobs' must be a number of hours, not 'long'"),
     ],

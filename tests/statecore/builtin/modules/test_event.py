@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from statecore.model.errors import InvocationError
+from statecore.model.errors import CommandError, InvocationError
+from statecore.system.minion_bus import Subscription
 from tests.conftest import Oracle
 
 #: Arguments of event.send behind the tag.
@@ -73,7 +74,23 @@ def test_orders_to_the_own_minion(plain):
     plain.ports.asked.clear()
     assert plain.call("event.fire", {"a": 1}, "my/tag") is True
     assert plain.call("event.fire_master", "text", "my/tag") is True
-    assert plain.ports.asked == [("my/tag", {"a": 1}), ("my/tag", "text")]
+    assert plain.ports.asked == [("my/tag", "text")]
+
+
+def test_the_minions_own_bus(plain, tmp_path):
+    plain.opts["cachedir"] = str(tmp_path / "cache")
+    assert plain.call("event.fire", {"a": 0}, "nobody/listens") is True
+    heard = Subscription(tmp_path / "cache" / "bus")
+    assert plain.call("event.fire", {"a": 1}, "my/tag") is True
+    tag, data = heard.next(5)
+    assert (tag, data["a"], sorted(data)) == ("my/tag", 1, ["_stamp", "a"])
+    with pytest.raises(CommandError, match="the event big has 300"):
+        plain.call("event.fire", {"a": "x" * 300_000}, "big")
+    heard.close()
+    assert list((tmp_path / "cache" / "bus").iterdir()) == []
+    plain.opts["__role"] = "master"
+    assert plain.call("event.fire", {"a": 1}, "my/tag") is True
+    assert plain.ports.asked == [("my/tag", {"a": 1})]
 
 
 def test_the_state(plain):

@@ -204,7 +204,7 @@ def test_on_a_minion(minion: Runtime, expressions: list[str], value: Any) -> Non
         ("salt.utils.thin.gen_thin('/x')", "salt.utils.thin.gen_thin does not exist"),
         ("salt.client.ssh.state.prep_trans_tar()", "salt.client.ssh.state.prep_trans_tar does not exist"),
         ("salt.key.get_key(__opts__).list_keys()", "only a master manages keys"),
-        ("salt.utils.event.get_event('minion').get_event()", "waits for events on a master only"),
+        ("salt.utils.event.get_event('master').get_event()", "receives the master's events on a master only"),
         ("salt.utils.minions.CkMinions(1).connected_ids()", "only a master knows which minions are connected"),
         ("salt.utils.minions.CkMinions(1).check_minions('x', 'range')", "unknown type of target 'range'"),
         ("salt.utils.master.MasterPillarUtil('*').get_minion_grains()", "cache.grains can be called on a master only"),
