@@ -34,6 +34,7 @@ SECRET_POSITIONS: Mapping[str, tuple[int, ...]] = {
     "shadow.set_password": (1,),
     "shadow.gen_password": (0,),
     "debconf.set": (3,),
+    "sdb.set": (1,),
     "mysql.user_create": (2,),
     "mysql.user_chpass": (2,),
     "hashutil.hmac_signature": (1,),
@@ -196,7 +197,7 @@ def shown_arguments(fun: object, arguments: object) -> object:
     if isinstance(fun, list | tuple):
         parts = [shown_arguments(name, part) for name, part in zip(fun, arguments, strict=False)]
         return [*parts, *arguments[len(parts) :]]
-    positions = SECRET_POSITIONS.get(fun, ()) if isinstance(fun, str) else ()
+    positions = SECRET_POSITIONS.get(fun.removeprefix("runner."), ()) if isinstance(fun, str) else ()
     named = [one for one in arguments if isinstance(one, Mapping)]
     if not positions and not any(
         isinstance(one, Mapping | list | tuple) or (isinstance(one, str) and "=" in one) for one in arguments

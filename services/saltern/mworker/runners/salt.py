@@ -64,6 +64,21 @@ def query(tools: RunnerTools, url: str, **kwargs: object) -> object:
     return cmd(tools, "http.query", url, **kwargs)
 
 
+def update_ca_bundle(
+    tools: RunnerTools, target: str | None = None, source: str | None = None, merge_files: object = None
+) -> None:
+    """Download a bundle of certificate authorities and write it on the worker's machine (``http.update_ca_bundle``).
+
+    target
+        path of the bundle; default: the option ``ca_bundle``, else the first known path that exists
+    source
+        https URL of the bundle; default: the option ``ca_bundle_url``
+    merge_files
+        a path, or a list of paths, of PEM files to append
+    """
+    cmd(tools, "http.update_ca_bundle", target, source, merge_files)
+
+
 def execute(
     tools: RunnerTools,
     tgt: object,

@@ -17,8 +17,8 @@ pytestmark = pytest.mark.oracle
 #: Runners that are not here, as docs/differences.md says under "Not here yet"; of some modules all.
 MISSING = frozenset(
     {
-        *("auth", "batch", "cluster", "net", "pki", "queue", "resource", "sdb", "ssh", "winrepo"),
-        *("cache.cloud", "cache.migrate", "http.update_ca_bundle", "manage.bootstrap_psexec"),
+        *("auth", "batch", "cluster", "net", "pki", "queue", "resource", "ssh", "winrepo"),
+        *("cache.cloud", "cache.migrate", "manage.bootstrap_psexec"),
     }
 )
 

@@ -190,12 +190,19 @@ def test_clients_of_all_kinds(tools: Any, tmp_path: Path, monkeypatch: pytest.Mo
         asked.append((job.tgt, job.fun, job.batch, job.subset, job.expected))
         return {"web1": {"ret": True, "retcode": 0}}
 
+    def publish(master: Any, job: Any) -> dict[str, Any]:
+        ask(master, job, None)
+        return {"jid": "7", "minions": ["web1"]}
+
+    def follow(master: Any, jid: str, minions: list[str], timeout: float | None) -> Any:
+        yield from ((minion, {"ret": True, "retcode": 0}) for minion in minions)
+
     def wheel(master: Any, call: Any) -> dict[str, Any]:
         return {"return": [call.fun, call.kwarg], "success": call.fun == "key.list"}
 
     place = "saltern.mworker.runners.orchestration.OrchestrationMaster"
-    monkeypatch.setattr(f"{place}.ask", ask)
-    monkeypatch.setattr(f"{place}.wheel", wheel)
+    for name, function in {"ask": ask, "publish": publish, "follow": follow, "wheel": wheel}.items():
+        monkeypatch.setattr(f"{place}.{name}", function)
     (tmp_path / "clients").mkdir()
     (tmp_path / "clients/clients.py").write_text(CLIENTS)
     tools.options = MasterOptions(runner_dirs=[str(tmp_path / "clients")], extension_modules=str(tmp_path / "ext"))
@@ -205,7 +212,8 @@ def test_clients_of_all_kinds(tools: Any, tmp_path: Path, monkeypatch: pytest.Mo
         {"web1": True},
     ]
     jobs = [("*", "test.ping", None, None), ("*", "test.ping", "2", None), ("*", "f", None, 1)]
-    assert asked == [(*job, False) for job in jobs]
+    # Only the first waits for every minion's return by itself.
+    assert asked == [(*job, number == 0) for number, job in enumerate(jobs)]
     assert _call(tools, "clients.runner") == {"args": [1], "kwargs": {"a": 2}}
     assert _call(tools, "clients.wheel", "key.list") == ["key.list", {"match": "m"}]
     with pytest.raises(CommandError, match=r"key\.none"):
