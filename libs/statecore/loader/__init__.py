@@ -261,6 +261,25 @@ class Loader:
         near = close_matches(name, self.names(kind, ctx), n=1, cutoff=0.7)
         return near[0] if near else ""
 
+    def near(self, name: str, ctx: Context) -> str:
+        """Return the execution function most similar to ``name``; "" if none is similar. For hints about a typo.
+
+        Only the modules whose name is similar are imported, so that a wrong name is answered as fast as a right one.
+        """
+        module, _, function = name.partition(".")
+        if not function:
+            return ""
+        # pkg_apt is one of the files of the module pkg.
+        stems = {part for each in self._index("modules") for part in (each.stem, each.stem.partition("_")[0])}
+        likely = [module] if self.known("modules", module) else close_matches(module, stems, n=2, cutoff=0.7)
+        found: list[str] = []
+        for one in likely:
+            with contextlib.suppress(NotAvailable):
+                loaded = self.modules("modules", one, ctx)
+                found += [f"{one}.{each}" for served in loaded for each in served.functions if ctx.may(f"{one}.{each}")]
+        near = close_matches(name, found, n=1, cutoff=0.75)
+        return near[0] if near else ""
+
     def all(self, kind: str, ctx: Context) -> dict[str, list[LoadedModule]]:
         """Map of module name to its loaded modules, in the order of ``modules``, for all usable modules of one kind.
         Sorted by name.

@@ -17,6 +17,7 @@ from statecore.loader import LoadedModule, Loader
 from statecore.loader.arguments import accepted, unknown
 from statecore.loader.compat.exceptions import CommandNotFoundError
 from statecore.loader.dunders import ModuleOpts
+from statecore.loader.further_keywords import near_miss
 from statecore.model.context import Context
 from statecore.model.errors import (
     CallFailed,
@@ -27,6 +28,7 @@ from statecore.model.errors import (
     place_in_module,
 )
 from statecore.model.lazy import lazy_module
+from statecore.model.nearest import close_matches
 from statecore.model.redaction import shown_arguments
 from statecore.runtime.ports import LoaderCatalog
 
@@ -94,7 +96,7 @@ def returned(
             raise NotAvailable(fun)
         served, function = loader.function("modules", fun, ctx)
     except NotAvailable as missing:
-        return _failed(_missing(fun, missing, catalog))
+        return _failed(_missing(fun, missing, catalog, loader.near(fun, ctx)))
     try:
         _refuse_in_blackout(fun, restraints)
         return _called(call, served, function, ctx, loader)
@@ -130,7 +132,10 @@ def _called(call: FunctionCall, served: LoadedModule, function: str, ctx: Contex
     parameters = served.parameters(function)
     keywords = accepted(parameters, call.kwargs, native=served.native)
     if wrong := unknown(parameters, keywords):
-        raise InvocationError(f"The following keyword arguments are not valid: {', '.join(wrong)}")
+        hints = _hints([one.partition("=")[0] for one in wrong], parameters.named)
+        raise InvocationError(f"The following keyword arguments are not valid: {', '.join(wrong)}{hints}")
+    if served.native and (miss := near_miss(served.source.stem, function, parameters, keywords)):
+        raise InvocationError(f"'{miss[0]}' is no argument of {call.fun}. Did you mean '{miss[1]}'? Nothing was done.")
     own = served.functions[function]
     if fault := served.misfit(function, own.__name__, call.args, keywords):
         usage = textwrap.indent(inspect.getdoc(own) or "", "    ")
@@ -148,9 +153,15 @@ def _called(call: FunctionCall, served: LoadedModule, function: str, ctx: Contex
     return Returned(value, retcode, retcode == 0, served.outputters.get(function))
 
 
-def _missing(fun: str, missing: NotAvailable, catalog: LoaderCatalog) -> object:
+def _hints(wrong: Iterable[str], names: Iterable[str]) -> str:
+    """Return the sentences "Did you mean 'a' instead of 'b'?" for unknown names that are similar to one of ``names``."""
+    near = [(name, found[0]) for name in wrong if (found := close_matches(name, names, n=1))]
+    return "".join(f". Did you mean '{one}' instead of '{name}'?" for name, one in near)
 
-    sentence = str(missing)
+
+def _missing(fun: str, missing: NotAvailable, catalog: LoaderCatalog, near: str) -> object:
+
+    sentence = str(missing) + (f" Did you mean '{near}'?" if near and not missing.reason else "")
     docs = {name: catalog.doc(name) for name in catalog.names() if name.startswith(fun)}
     return {**docs, fun: sentence} if docs else sentence
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+
+from statecore.model.option_parser import OptionParser
 
 SHELLS = ("bash", "fish", "zsh")
 
 
 def main(argv: Sequence[str]) -> int:
     """Print the completion script of a shell. Return the exit code: 0; 64 for an unknown shell."""
-    parser = argparse.ArgumentParser(prog="saltern completion", description=__doc__)
+    parser = OptionParser(prog="saltern completion", description=__doc__)
     parser.add_argument("shell", choices=SHELLS)
     sys.stdout.write(script(parser.parse_args(argv).shell))
     return 0

@@ -27,6 +27,7 @@ from saltern.lab.plan import KeyStuckError, LabError, Paths, Program, Settings, 
 from saltern.lab.readiness import Readiness, log_sizes
 from saltern.lab.redis_server import find_redis_server, redis_url
 from saltern.lab.supervisor import Supervisor, clean_environment, end_all, marked, wait_until
+from statecore.model.option_parser import OptionParser
 
 _DEFAULT_DIR = ".lab"
 
@@ -240,9 +241,7 @@ def _say(text: str) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="saltern lab", description="Run a master and its minions on loopback, in one directory."
-    )
+    parser = OptionParser(prog="saltern lab", description="Run a master and its minions on loopback, in one directory.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="up|down")
     start = commands.add_parser("up", help="start all programs that do not run, and apply the example states")
     settings.add_flags(start)

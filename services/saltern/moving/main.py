@@ -26,6 +26,7 @@ from saltern.kit.links.control import ControlError, ControlTimeout, connect_cont
 from saltern.moving import keys, minion_data
 from saltern.moving.files import Option, joined, read_options
 from saltern.moving.settings import Fate, fate_of, group_faults, is_salts
+from statecore.model.option_parser import OptionParser
 
 _SALTS = "/etc/salt"
 
@@ -236,7 +237,7 @@ def _sign_names(config: Mapping[str, object]) -> tuple[str, str]:
 
 
 def _parser(name: str, description: str, config: str) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog=f"saltern {name}", description=description)
+    parser = OptionParser(prog=f"saltern {name}", description=description)
     there = "the stock master's configuration" if name == "import" else "the configuration of our roles"
     parser.add_argument("--config", type=Path, default=Path(config), metavar="DIR", help=f"{there} (default: {config})")
     parser.add_argument(

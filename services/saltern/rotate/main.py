@@ -31,6 +31,7 @@ from saltern.rotate.link_keys import rotate_link_key
 from saltern.rotate.master_key import rotate_master_key
 from saltern.rotate.redis_login import rotate_redis_password
 from saltern.rotate.redis_tls import rotate_redis_tls
+from statecore.model.option_parser import OptionParser
 
 #: Seconds until roles that read the directory itself have seen a change: they look every second.
 _WAIT = 3.0
@@ -114,7 +115,7 @@ _KINDS: Mapping[str, Callable[[KeyFiles, argparse.Namespace], None]] = {
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = OptionParser(
         prog="saltern rotate", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     kinds = parser.add_subparsers(dest="kind", required=True, metavar="KIND")

@@ -22,6 +22,7 @@ from saltern.kit.command.command_line import CommandError, Exit, run_command
 from saltern.kit.command.launcher import INTERRUPTED
 from saltern.kit.config.master import load_master
 from saltern.kit.keys.master_keys import MasterKeys, record_mac
+from statecore.model.option_parser import OptionParser
 
 #: Seconds to wait for one answer of Redis.
 _PATIENCE = 30.0
@@ -52,7 +53,7 @@ def _run(argv: Sequence[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = OptionParser(
         prog="saltern audit",
         description="The record of who did what on the master: sign-ins that changed a key, publications, runners, wheel.",
     )

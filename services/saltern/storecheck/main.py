@@ -14,6 +14,7 @@ from masterstore.schema import Schema
 from saltern.kit.command.command_line import CommandError, Exit, run_command
 from saltern.kit.command.launcher import INTERRUPTED
 from saltern.kit.config.master import MasterOptions, load_master
+from statecore.model.option_parser import OptionParser
 
 #: Seconds to wait for one answer of Redis; a step over a large key takes longer than the roles' commands.
 _PATIENCE = 30.0
@@ -44,7 +45,7 @@ def _run(argv: Sequence[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = OptionParser(
         prog="saltern store",
         description="Check every key of the master in Redis. The roles may work meanwhile.",
     )

@@ -7,13 +7,14 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple
 
 from statecore.analysis.commands import check, plan
 from statecore.analysis.commands.exit_codes import CommandFault, Exit
 from statecore.analysis.commands.explain_graph import configure_explain, configure_graph, run_explain, run_graph
 from statecore.model.errors import StatecoreError
 from statecore.model.log_levels import GARBAGE, PROFILE, TRACE
+from statecore.model.option_parser import OptionParser
 
 
 class Verb(NamedTuple):
@@ -42,10 +43,8 @@ VERBS: Mapping[str, Verb] = {
 }
 
 
-class _ArgumentParser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        self.print_usage(sys.stderr)
-        self.exit(Exit.USAGE, f"{self.prog}: error: {message}\n")
+class _ArgumentParser(OptionParser):
+    usage_code = Exit.USAGE
 
 
 def main(argv: Sequence[str] | None = None) -> int:

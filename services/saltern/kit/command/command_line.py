@@ -15,12 +15,13 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import IntEnum
 from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple
 
 from saltern.kit.command import standard_output
 from saltern.kit.command.arguments import value_of
 from saltern.kit.command.launcher import SAID
 from saltern.kit.config.reading import ConfigError
+from statecore.model.option_parser import OptionParser
 
 #: Values of ``--log-level``.
 LOG_LEVELS = ("all", "garbage", "trace", "debug", "profile", "info", "warning", "error", "critical", "quiet")
@@ -74,11 +75,13 @@ PROFILING = (
 )
 
 
-class CommandParser(argparse.ArgumentParser):
+class CommandParser(OptionParser):
     """A parser that takes options and words in any order, as Salt does.
 
     A wrong command line ends with 64 and the usage on stderr.
     """
+
+    usage_code = Exit.USAGE
 
     def __init__(
         self,
@@ -130,11 +133,6 @@ class CommandParser(argparse.ArgumentParser):
         self._reads_stdin = True
         meaning = "read more options and arguments from standard input, one a line"
         self.add_argument("--args-stdin", action="store_true", help=meaning)
-
-    def error(self, message: str) -> NoReturn:
-        """Print the usage and ``message`` on stderr and exit with 64."""
-        self.print_usage(sys.stderr)
-        self.exit(Exit.USAGE, f"{self.prog}: error: {message}\n")
 
 
 class _Version(argparse.Action):

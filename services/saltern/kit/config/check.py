@@ -4,13 +4,13 @@ starting them.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Callable, Mapping, Sequence
 
 from saltern.kit.config.master import ConfigError, StateOptions, config_directory, load_master
 from saltern.kit.config.minion_options import load_minion
 from saltern.kit.config.reading import notes_of
+from statecore.model.option_parser import OptionParser
 
 _EX_CONFIG = 78
 
@@ -22,7 +22,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     Errors are printed on stderr, remarks about accepted options on stdout.
     """
-    parser = argparse.ArgumentParser(prog="saltern check-config", description=__doc__)
+    parser = OptionParser(prog="saltern check-config", description=__doc__)
     parser.add_argument("kind", nargs="?", choices=sorted(_LOADERS), help="file to check (default: each that exists)")
     parser.add_argument("-c", "--config-dir", default=None)
     arguments = parser.parse_args(argv)

@@ -31,6 +31,7 @@ from saltern.kit.links.sockets import LINKS, NAMES, OPERATOR
 from saltwire.errors import OwnFault
 from saltwire.keys import MAX_BITS, MIN_BITS, PrivateKey
 from statecore.host.content import atomic_file
+from statecore.model.option_parser import OptionParser
 
 #: Roles that need the master's own keys.
 SPEAK_TO_MINIONS = ("publisher", "mworker")
@@ -41,9 +42,7 @@ _SMALLEST, _LARGEST = MIN_BITS, MAX_BITS
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run ``saltern keygen``: make the missing keys. Return exit code 0, or 1 when the directory cannot be written."""
-    parser = argparse.ArgumentParser(
-        prog="saltern keygen", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
+    parser = OptionParser(prog="saltern keygen", description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     where = parser.add_mutually_exclusive_group(required=True)
     where.add_argument("--out", type=Path, metavar="DIR", help="directory that the keys are put into")
     where.add_argument("--in-cluster", action="store_true", help="make Secrets of this pod's namespace, by its token")

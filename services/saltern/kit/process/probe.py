@@ -5,7 +5,6 @@ It reads ``/readyz``; with ``--live`` it reads ``/healthz``.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import http.client
 import sys
@@ -13,6 +12,7 @@ from collections.abc import Sequence
 
 from saltern.kit.config.master import ConfigError, load_master
 from saltern.kit.config.reading import notes_of
+from statecore.model.option_parser import OptionParser
 
 #: Paths of the two probes: readiness and liveness.
 READY = "/readyz"
@@ -21,7 +21,7 @@ LIVE = "/healthz"
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run ``saltern health``. Return exit code 0 if the role is ready, else 1 with the reasons on stderr."""
-    parser = argparse.ArgumentParser(prog="saltern health", description=__doc__)
+    parser = OptionParser(prog="saltern health", description=__doc__)
     parser.add_argument("--live", action="store_true", help="ask whether its loop turns, not whether it is ready")
     parser.add_argument("-c", "--config-dir", default=None)
     arguments = parser.parse_args(argv)

@@ -29,9 +29,9 @@ from saltern.kit.process.metrics import new_metrics
 from statecore.model.lazy import lazy_module
 
 if TYPE_CHECKING:
-    import argparse
+    from statecore.model import option_parser
 else:
-    argparse = lazy_module("argparse")
+    option_parser = lazy_module("statecore.model.option_parser")
 
 AnyOptions = TypeVar("AnyOptions", bound=StateOptions)
 
@@ -156,7 +156,7 @@ def role_arguments(
     plain = _pairs(words, taken)
     if plain is not None:
         return SimpleNamespace(**dict.fromkeys(taken.values()) | plain)
-    parser = argparse.ArgumentParser(prog=f"saltern {name}", description=f"Runs the {name}.")
+    parser = option_parser.OptionParser(prog=f"saltern {name}", description=f"Runs the {name}.")
     parser.add_argument("-c", "--config-dir", default=None, help="directory of the configuration (default: /etc/salt)")
     parser.add_argument("-l", "--log-level", default=None, help="overrides log_level")
     parser.add_argument("--log-file", metavar="FILE", default=None, help="overrides log_file")

@@ -15,6 +15,7 @@ from pathlib import Path
 import yaml
 
 from saltern.kit.keys.kubernetes import Cluster, ClusterError
+from statecore.model.option_parser import OptionParser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -22,7 +23,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     Return exit code 0, or 1 if the API does not answer or the file cannot be written.
     """
-    parser = argparse.ArgumentParser(
+    parser = OptionParser(
         prog="saltern node-labels", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument(
