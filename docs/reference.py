@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from masterstore import keys
+from saltern.api.settings import ApiSettings
 from saltern.cli import cp, eventlisten, key_options, request, run
 from saltern.cli.complete import NAMES
 from saltern.entry import COMMANDS
@@ -24,6 +25,7 @@ from saltern.kit.command.output import OUTPUTTERS
 from saltern.kit.config import value_types
 from saltern.kit.config.master import MasterOptions, StateOptions
 from saltern.kit.config.minion_options import MinionOptions
+from saltern.kit.config.option_fields import Values
 from saltern.kit.process.exposition import collector_rows, process_rows
 from saltern.kit.process.metrics import SERVED_BY, new_metrics
 from saltern.minion.call import call
@@ -69,11 +71,15 @@ def config_page() -> str:
         "## Both",
         "",
         *_rows(StateOptions, lambda name: True),
+        "",
+        "## The API: the map `rest_cherrypy`",
+        "",
+        *_rows(ApiSettings, lambda name: True),
     ]
     return "\n".join(parts) + "\n"
 
 
-def _rows(kind: type[StateOptions], wanted: Callable[[str], bool]) -> list[str]:
+def _rows(kind: type[Values], wanted: Callable[[str], bool]) -> list[str]:
     hints = typing.get_type_hints(kind)
     defaults = kind()
     rows = ["| Option | Default | Type | |", "|---|---|---|---|"]

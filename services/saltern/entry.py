@@ -29,6 +29,7 @@ COMMANDS: Mapping[str, Command] = {
     "master": Command(
         "saltern.master.main", "run all roles of a master on this machine, and Redis if none is configured"
     ),
+    "api": Command("saltern.api.main", "serve Salt's REST API (8000)"),
     "minion": Command("saltern.minion.main", "run jobs on a managed host"),
     "keygen": Command("saltern.kit.keys.keygen", "make the keys of all roles"),
     "check-config": Command("saltern.kit.config.check", "tell what is wrong or without effect in a configuration"),

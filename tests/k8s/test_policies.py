@@ -339,7 +339,7 @@ def test_every_policy_is_broken_once() -> None:
 
 
 #: Components that no overlay uses, and what they need beside them. All go together.
-OTHERS = ("node-port", "autoscale", "shared-cache", "tree-git-login")
+OTHERS = ("api", "node-port", "autoscale", "shared-cache", "tree-git-login")
 BESIDE = ("redis", "keygen", "tree-git-sync")
 
 

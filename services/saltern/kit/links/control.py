@@ -112,7 +112,7 @@ class ControlClient:
         """
         seconds = 30.0 if timeout is None else timeout
         request = b"%d-%d" % (os.getpid(), next(self._ids))
-        payload = _packed({"cmd": cmd, **fields})
+        payload = packed_request({"cmd": cmd, **fields})
         if _LOG.isEnabledFor(logging.DEBUG):
             _LOG.debug("request %s to %s: %s", cmd, self.endpoint, _shown(cmd, fields))
         started = time.monotonic()
@@ -124,7 +124,7 @@ class ControlClient:
             if answer is not None:
                 took = (time.monotonic() - started) * 1000
                 _LOG.debug("answer to %s: %d bytes after %.1f ms", cmd, len(answer), took)
-                return _value(answer)
+                return value_of_answer(answer)
             _LOG.debug("no answer to %s yet; it is sent again", cmd)
         raise ControlTimeout(self.endpoint, seconds)
 
@@ -202,7 +202,8 @@ def refused(name: str, message: str) -> bytes:
     return answer
 
 
-def _packed(fields: Mapping[str, object]) -> bytes:
+def packed_request(fields: Mapping[str, object]) -> bytes:
+    """Return the msgpack bytes of a request. Raises ControlError for text that is not UTF-8."""
     try:
         try:
             payload: bytes = msgpack.packb(fields)
@@ -223,7 +224,8 @@ def _wide_as_text(value: object) -> object:
     return str(value) if isinstance(value, int) and not -(2**63) <= value < 2**64 else value
 
 
-def _value(answer: bytes) -> object:
+def value_of_answer(answer: bytes) -> object:
+    """Return the value of the master's answer. Raises ControlError if the master refused."""
     reply = msgpack.unpackb(answer, strict_map_key=False)
     if "error" in reply:
         raise ControlError(str(reply["error"].get("name")), str(reply["error"].get("message")))

@@ -52,6 +52,12 @@ class Metrics(NamedTuple):
     jobs_evicted: Counter
     lives_ended: Counter
     store_faults: Counter
+    api_requests: Counter
+    api_request_seconds: Histogram
+    api_listeners: Gauge
+    api_connections: Gauge
+    api_listeners_dropped: Counter
+    api_connections_refused: Counter
 
 
 #: Metric -> roles that serve it. A role does not serve metrics of other roles, because their 0 would be wrong.
@@ -90,6 +96,13 @@ SERVED_BY: Mapping[str, frozenset[str]] = {
     "events_dropped": frozenset({"eventpublisher"}),
     "minions_present": frozenset({"maintenance"}),
     "worker_cache_bytes": frozenset({"mworker"}),
+    **dict.fromkeys(
+        (
+            *("api_requests", "api_request_seconds", "api_listeners", "api_connections"),
+            *("api_listeners_dropped", "api_connections_refused"),
+        ),
+        frozenset({"api"}),
+    ),
 }
 
 
@@ -197,5 +210,27 @@ def new_metrics(role: str) -> Metrics:
             "worker_cache_bytes",
             "salt_worker_cache_bytes",
             "Memory of the session keys and tokens of minions that a worker keeps (worker_cache_bytes)",
+        ),
+        api_requests=counter(
+            "api_requests",
+            "salt_api_requests",
+            "Requests to the API, by first part of the path and status",
+            "path",
+            "status",
+        ),
+        api_request_seconds=Histogram(
+            "salt_api_request_seconds",
+            "Time of a request to the API, by first part of the path",
+            ("path",),
+            bounds=_SECONDS,
+            registry=served("api_request_seconds"),
+        ),
+        api_listeners=gauge("api_listeners", "salt_api_listeners", "Open event streams of the API"),
+        api_connections=gauge("api_connections", "salt_api_connections", "Open connections to the API"),
+        api_listeners_dropped=counter(
+            "api_listeners_dropped", "salt_api_listeners_dropped", "Event streams that ended because nobody read them"
+        ),
+        api_connections_refused=counter(
+            "api_connections_refused", "salt_api_connections_refused", "Connections to the API above a limit", "limit"
         ),
     )

@@ -134,9 +134,9 @@ def logout(context: WorkerContext, client: str, fields: Mapping[str, object]) ->
     return context.store.tokens.revoke(text) or found is not None
 
 
-def kept_events(context: WorkerContext, client: str, fields: Mapping[str, object]) -> list[bytes]:
-    """Return at most 500 packed events of the stream ``salt:events`` that were stored at ``after`` (milliseconds since
-    1970) or later, oldest first. Raises ControlError for a wrong ``after``.
+def kept_events(context: WorkerContext, client: str, fields: Mapping[str, object]) -> list[tuple[int, bytes]]:
+    """Return at most 500 events of the stream ``salt:events`` that were stored at ``after`` (milliseconds since 1970) or
+    later, oldest first, each as (milliseconds since 1970, packed event). Raises ControlError for a wrong ``after``.
 
     With the field ``keep``, workers also store all events of the next day in the stream; the API repeats the request
     to extend this.
@@ -148,13 +148,13 @@ def kept_events(context: WorkerContext, client: str, fields: Mapping[str, object
         context.store.events.want("api", ["*"])
     # Events of the same millisecond count too: the position is before the first one.
     found, _ = context.store.events.read(f"{max(after - 1, 0)}-{2**63}/0", 1, _EVENTS)
-    frames: list[bytes] = []
+    frames: list[tuple[int, bytes]] = []
     size = 0
     for event in found:
         size += len(event.frame)
         if frames and size > _EVENT_BYTES:
             break
-        frames.append(event.frame)
+        frames.append((int(event.id.partition("-")[0]), event.frame))
     return frames
 
 

@@ -76,6 +76,8 @@ def wheel(context: WorkerContext, client: str, fields: Mapping[str, object]) -> 
         message = f"Exception occurred in wheel {fun}: {type(error).__name__}: {error}"
         context.fire(f"{stem}/ret", {**told, "return": message, "success": False})
         context.log.info("the wheel function %s failed: %s", fun, error)
+        if fields.get("full"):
+            return {"tag": stem, "data": {**told, "return": message, "success": False, "_stamp": _now()}}
         raise ControlError(type(error).__name__, message) from error
     shown = f"not shown: it contains {_SECRET_RESULTS[fun]}" if fun in _SECRET_RESULTS else value
     context.fire(f"{stem}/ret", {**told, "return": shown, "success": True})

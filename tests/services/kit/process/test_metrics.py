@@ -11,10 +11,26 @@ from prometheus_client.parser import text_string_to_metric_families
 from saltern.kit.process.exposition import Counter, Gauge, Histogram, Registry
 from saltern.kit.process.metrics import SERVED_BY, Metrics, new_metrics
 
-ROLES = ("publisher", "reqserver", "mworker", "eventpublisher", "reactor", "maintenance", "minion")
+ROLES = ("publisher", "reqserver", "mworker", "eventpublisher", "reactor", "maintenance", "minion", "api")
 
 #: Labels whose values are a few words each.
 _SMALL = {"cmd", "outcome", "port", "result", "prefix", "state", "le", "generation", "pool", "limit", "reason", "quota"}
+_SMALL |= {"path", "status"}
+    "cmd",
+    "outcome",
+    "port",
+    "result",
+    "prefix",
+    "state",
+    "le",
+    "generation",
+    "pool",
+    "limit",
+    "reason",
+    "quota",
+    "path",
+    "status",
+}
 
 
 def _touch_all(metrics: Metrics) -> None:

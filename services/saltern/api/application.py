@@ -1,0 +1,474 @@
+"""The routes of the API: what Salt's ``rest_cherrypy`` answers at each path, for its own clients and unmodified ones."""
+
+from __future__ import annotations
+
+import io
+import logging
+import platform
+import tarfile
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response
+from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp
+from starlette.websockets import WebSocket
+
+from saltern.api.answers import Refused, status_of
+from saltern.api.bodies import JSON, BodyFault, accepted, lowstate_of, read_body, written
+from saltern.api.clients import Chunk, Clients, with_credentials
+from saltern.api.event_feed import EventFeed
+from saltern.api.guard import Guard, address_of, check_origin
+from saltern.api.master_link import MasterLink
+from saltern.api.openapi import document, page
+from saltern.api.sessions import Sessions, User
+from saltern.api.settings import ApiSettings
+from saltern.api.streams import EventStream, Streams, websocket
+from saltern.kit.config.master import MasterOptions
+from saltern.kit.links.control import ControlError, ControlTimeout
+from saltern.kit.process.metrics import Metrics
+
+#: Name of the cookie with a session's token.
+COOKIE = "session_id"
+
+#: Headers of a webhook that its event does not show: they could log in here.
+_PRIVATE = frozenset({"cookie", "x-auth-token"})
+
+Handler = Callable[["Api", Request], Awaitable[Response]]
+
+
+@dataclass
+class Api:
+    """The parts of one API server, as its routes use them."""
+
+    options: MasterOptions
+    settings: ApiSettings
+    link: MasterLink
+    feed: EventFeed
+    metrics: Metrics
+    log: logging.Logger
+    clients: Clients = field(init=False)
+    sessions: Sessions = field(init=False)
+    streams: Streams = field(init=False)
+    started: float = field(default_factory=time.time)
+    requests: int = 0
+
+    def __post_init__(self) -> None:
+        self.clients = Clients(self.link, self.feed, self.options)
+        self.sessions = Sessions(self.link)
+        self.streams = Streams(self.link, self.feed, self.sessions, self.settings)
+
+    # ------------------------------------------------------------------------------------------------- who asks, and what
+
+    def token_of(self, request: HTTPConnection) -> str:
+        """Return the token of a request: the header X-Auth-Token, else the cookie. Raises Refused for a page of another site."""
+        if token := request.headers.get("x-auth-token", ""):
+            return token
+        if token := request.cookies.get(COOKIE, ""):
+            check_origin(request.headers, self.settings)
+        return token
+
+    async def signed_in(self, request: HTTPConnection, token: str | None = None) -> tuple[str, User]:
+        """Return (token, user) of a request. Raises Refused (401) if nobody is signed in."""
+        token = self.token_of(request) if token is None else token
+        user = await self.sessions.user_of(token)
+        if user is None:
+            raise Refused(401, "No permission -- see authorization schemes")
+        request.state.notes["user"] = user.name
+        return token, user
+
+    async def value(self, request: Request) -> object:
+        """Return the value of a request's body. Raises BodyFault."""
+        return read_body(request.headers.get("content-type", ""), await request.body())
+
+    async def run(self, request: Request, chunks: list[dict[str, Any]], token: str) -> list[object]:
+        """Run the chunks one after the other with a user's rights and return their values."""
+        found = []
+        for chunk in chunks:
+            value = await self.clients.run(chunk, token)
+            note_jid(request, value)
+            found.append(value)
+        return found
+
+
+def note_jid(request: Request, value: object) -> None:
+    """Note the JID of a chunk's value for the access log."""
+    jid = value.get("jid") if isinstance(value, Mapping) else None
+    if isinstance(jid, str):
+        request.state.notes["jid"] = jid
+
+
+# --------------------------------------------------------------------------------------------------------------- routes
+
+
+async def welcome(api: Api, request: Request) -> Response:
+    """``GET /``: the names of the clients."""
+    return shown(request, {"return": "Welcome", "clients": api.clients.names})
+
+
+async def lowstate(api: Api, request: Request) -> Response:
+    """``POST /``: run chunks of low data with the rights of the session."""
+    token, _ = await api.signed_in(request)
+    chunks = lowstate_of(await api.value(request))
+    return shown(request, {"return": await api.run(request, chunks, token)})
+
+
+async def run(api: Api, request: Request) -> Response:
+    """``POST /run``: run chunks, each with a token or credentials of its own."""
+    found: list[object] = []
+    for chunk in lowstate_of(await api.value(request)):
+        token, made = await with_credentials(api.link, chunk, address_of(request.scope))
+        try:
+            found += await api.run(request, [chunk], token)
+        finally:
+            if made:
+                await api.link.call("logout", of=token)
+    return shown(request, {"return": found})
+
+
+async def login_page(api: Api, request: Request) -> Response:
+    """``GET /login``: says that one has to log in."""
+    return shown(request, {"status": None, "return": "Please log in"}, headers={"WWW-Authenticate": "Session"})
+
+
+async def login(api: Api, request: Request) -> Response:
+    """``POST /login``: a session for a user name and password, or a bearer token."""
+    value = await api.value(request)
+    given = value[0] if isinstance(value, list) and value else value
+    fields = dict(given) if isinstance(given, Mapping) else {}
+    kind, _, bearer = request.headers.get("authorization", "").partition(" ")
+    if kind.lower() == "bearer" and bearer and "password" not in fields:
+        fields = {"eauth": "oidc", "username": "", **fields, "password": bearer.strip()}
+    if not fields:
+        raise Refused(400, "a login has username, password and eauth")
+    address = address_of(request.scope)
+    if not may_log_in(api.settings.api_acl, str(fields.get("username", "")), address):
+        raise Refused(401, "Could not authenticate using provided credentials")
+    wanted = {name: fields.get(name) for name in ("username", "password", "eauth", "token_expire")}
+    try:
+        # A directory may take its time; the worker's child process ends by itself.
+        answer = await api.link.call("login", timeout=60.0, once=True, kind="session", address=address, **wanted)
+    except ControlError as error:
+        if error.name == "EauthAuthenticationError":
+            raise Refused(401, "Could not authenticate using provided credentials") from error
+        raise
+    request.state.notes["user"] = str(answer["name"])
+    token, seconds = str(answer["token"]), int(answer["expire"] - answer["start"])
+    session = {
+        "token": token,
+        "expire": answer["expire"],
+        "start": answer["start"],
+        "user": answer["name"],
+        "eauth": answer["eauth"],
+        "perms": sorted_permissions(answer["perms"]) or {},
+    }
+    made = shown(request, {"return": [session]}, headers={"X-Auth-Token": token, "Cache-Control": "no-store"})
+    secure = request.url.scheme == "https"
+    made.set_cookie(COOKIE, token, max_age=seconds, path="/", secure=secure, httponly=True, samesite="lax")
+    return made
+
+
+def may_log_in(acl: Mapping[str, Any], user: str, address: str) -> bool:
+    """Return whether ``api_acl`` lets a user log in from an address, as in Salt."""
+    users = acl.get("users") if acl else None
+    if not users:
+        return True
+    allowed = users.get(user, users.get("*", ()))
+    return "*" in allowed or address in allowed
+
+
+def sorted_permissions(rules: list[object]) -> list[object]:
+    """Return the rules of a user, each once: texts first, sorted, as Salt shows them."""
+    texts = sorted({rule for rule in rules if isinstance(rule, str)})
+    others: list[object] = []
+    for rule in rules:
+        if not isinstance(rule, str) and rule not in others:
+            others.append(rule)
+    return [*texts, *sorted(others, key=repr)]
+
+
+async def logout(api: Api, request: Request) -> Response:
+    """``POST /logout``: revoke the session."""
+    token, _ = await api.signed_in(request)
+    await api.link.call("logout", of=token)
+    api.sessions.forget(token)
+    made = shown(request, {"return": "Your token has been cleared"})
+    made.delete_cookie(COOKIE, path="/")
+    return made
+
+
+async def token(api: Api, request: Request) -> Response:
+    """``POST /token``: tokens for ``/run``, as a bare list."""
+    found = []
+    for creds in lowstate_of(await api.value(request)):
+        if any(name not in creds for name in ("username", "password", "eauth")):
+            raise Refused(400, 'Require "username", "password", and "eauth" params')
+        address = address_of(request.scope)
+        if not may_log_in(api.settings.api_acl, str(creds["username"]), address):
+            raise Refused(401, "Authentication failure")
+        wanted = {name: creds.get(name) for name in ("username", "password", "eauth", "token_expire")}
+        answer = await api.link.call("login", timeout=60.0, once=True, address=address, **wanted)
+        found.append({name: answer[name] for name in ("start", "expire", "name", "eauth", "token")})
+    return shown(request, found, headers={"Cache-Control": "no-store"})
+
+
+async def minions(api: Api, request: Request) -> Response:
+    """``GET /minions/<id>``: the grains of minions. ``POST /minions``: start jobs, 202."""
+    token, _ = await api.signed_in(request)
+    if request.method == "POST":
+        chunks = [{**chunk, "client": "local_async"} for chunk in lowstate_of(await api.value(request))]
+        found = await api.run(request, chunks, token)
+        jobs = [{"href": f"/jobs/{job['jid']}"} for job in found if isinstance(job, Mapping) and job.get("jid")]
+        return shown(request, {"return": found, "_links": {"jobs": jobs}}, 202)
+    chunk = {"client": "local", "tgt": request.path_params.get("mid", "*"), "fun": "grains.items"}
+    return shown(request, {"return": await api.run(request, [chunk], token)})
+
+
+async def jobs(api: Api, request: Request) -> Response:
+    """``GET /jobs``: all jobs. ``GET /jobs/<jid>``: one job and its returns."""
+    token, _ = await api.signed_in(request)
+    jid = request.path_params.get("jid")
+    if not jid:
+        chunk: Chunk = {"client": "runner", "fun": "jobs.list_jobs"}
+        return shown(request, {"return": await api.run(request, [dict(chunk)], token)})
+    chunk = {"client": "runner", "fun": "jobs.list_job", "jid": jid}
+    (job,) = await api.run(request, [dict(chunk)], token)
+    if not isinstance(job, Mapping):
+        # The runner's error, as text.
+        job = {"jid": jid, "Error": "Cannot contact returner or no job with this jid", "Result": {}}
+    result = job.get("Result")
+    rows = result if isinstance(result, Mapping) else {}
+    returns = {minion: row.get("return") if isinstance(row, Mapping) else row for minion, row in rows.items()}
+    return shown(request, {"info": [job], "return": [returns]})
+
+
+async def keys(api: Api, request: Request) -> Response:
+    """``GET /keys/<id>``: the key lists, or the fingerprint of one key."""
+    token, _ = await api.signed_in(request)
+    mid = request.path_params.get("mid")
+    chunk = (
+        {"client": "wheel", "fun": "key.finger", "match": mid} if mid else {"client": "wheel", "fun": "key.list_all"}
+    )
+    (answer,) = await api.run(request, [chunk], token)
+    data = answer.get("data", {}) if isinstance(answer, Mapping) else {}
+    lists = data.get("return", {})
+    # Salt also lists the master's own key files here; there are none.
+    own = {} if mid or not isinstance(lists, Mapping) else {"local": []}
+    return shown(request, {"return": {**lists, **own} if isinstance(lists, Mapping) else lists})
+
+
+async def new_key(api: Api, request: Request) -> Response:
+    """``POST /keys``: an accepted key pair for a new minion, as a tar archive. Credentials are in the body."""
+    chunks = lowstate_of(await api.value(request))
+    chunk: dict[str, Any] = chunks[0] if chunks else {}
+    if "mid" not in chunk:
+        raise Refused(400, "'mid' names the minion")
+    token, made = await with_credentials(api.link, chunk, address_of(request.scope))
+    call: dict[str, Any] = {"client": "wheel", "fun": "key.gen_accept", "id_": chunk["mid"]}
+    call |= {name: chunk[name] for name in ("keysize", "force") if name in chunk}
+    try:
+        (answer,) = await api.run(request, [call], token)
+    finally:
+        if made:
+            await api.link.call("logout", of=token)
+    data = answer.get("data", {}) if isinstance(answer, Mapping) else {}
+    pair = data.get("return")
+    if not data.get("success") or not isinstance(pair, Mapping) or not pair.get("priv"):
+        raise Refused(400, f"no key was made: {pair}")
+    name = "".join(char for char in str(chunk["mid"]) if char.isalnum() or char in "._-")
+    headers = {"Content-Disposition": f'attachment; filename="saltkeys-{name}.tar"', "Cache-Control": "no-store"}
+    return Response(
+        _tar({"minion.pub": str(pair["pub"]), "minion.pem": str(pair["priv"])}), 200, headers, "application/x-tar"
+    )
+
+
+def _tar(files: Mapping[str, str]) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        for name, text in files.items():
+            entry = tarfile.TarInfo(name)
+            entry.size, entry.mode = len(text.encode()), 0o600
+            archive.addfile(entry, io.BytesIO(text.encode()))
+    return buffer.getvalue()
+
+
+async def hook(api: Api, request: Request) -> Response:
+    """``POST /hook/<path>``: an event ``salt/netapi/hook/<path>`` with body, parsed body and headers."""
+    if not api.settings.webhook_disable_auth:
+        await api.signed_in(request)
+    body = await request.body()
+    post = read_body(request.headers.get("content-type", ""), body)
+    headers = {name.title(): text for name, text in request.headers.items() if name not in _PRIVATE}
+    path = [part for part in str(request.path_params.get("path", "")).split("/") if part]
+    data = {"body": body.decode("utf-8", "replace"), "post": post or {}, "headers": headers}
+    return shown(request, {"success": bool(await api.link.call("hook", path=path, data=data))})
+
+
+async def stats(api: Api, request: Request) -> Response:
+    """``GET /stats``: figures in the form of CherryPy's statistics."""
+    if not api.settings.stats_disable_auth:
+        await api.signed_in(request)
+    seconds = max(time.time() - api.started, 0.001)
+    figures = {
+        "Enabled": True,
+        "Current Time": time.time(),
+        "Start Time": api.started,
+        "Uptime": seconds,
+        "Current Requests": 1,
+        "Total Requests": api.requests,
+        "Requests/Second": api.requests / seconds,
+        "Server Version": f"saltern, Python {platform.python_version()}",
+    }
+    return shown(request, {"CherryPy Applications": figures})
+
+
+async def events(api: Api, request: Request) -> Response:
+    """``GET /events``: events as they happen; continues after the event that Last-Event-ID names."""
+    given = request.query_params.get("token") or request.query_params.get("salt_token")
+    if set(request.query_params) - {"token", "salt_token"}:
+        raise Refused(400, "/events takes no query parameters; send the header X-Auth-Token")
+    token, user = await api.signed_in(request, None if request.headers.get("x-auth-token") else given)
+    if not user.has_rights:
+        raise Refused(401, "No row of external_auth gives this user a right: events are for users who have one")
+    stream = EventStream(api.streams, token, request.headers.get("last-event-id", ""))
+    return _Streamed(stream)
+
+
+class _Streamed(Response):
+    """A response that is an ASGI application of its own."""
+
+    def __init__(self, application: ASGIApp) -> None:
+        self._application = application
+        self.background = None
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        await self._application(scope, receive, send)
+
+
+async def open_socket(api: Api, socket: WebSocket) -> None:
+    """``/ws`` or ``/ws/<token>``: events as messages."""
+    given = socket.path_params.get("token") or socket.query_params.get("token")
+    try:
+        token, user = await api.signed_in(socket, given)
+    except (Refused, ControlError, ControlTimeout):
+        await socket.close(1008)
+        return
+    if not user.has_rights:
+        await socket.close(1008)
+        return
+    await websocket(api.streams, socket, token)
+
+
+async def openapi(api: Api, request: Request) -> Response:
+    """``GET /openapi.json``: the description of this API."""
+    return JSONResponse(document(api.settings))
+
+
+async def openapi_page(api: Api, request: Request) -> Response:
+    """``GET /openapi``: the same, to be read."""
+    return HTMLResponse(page(api.settings))
+
+
+# ---------------------------------------------------------------------------------------------------------- application
+
+#: Path, methods and handler of each route.
+_ROUTES: tuple[tuple[str, tuple[str, ...], Handler], ...] = (
+    ("/", ("GET",), welcome),
+    ("/", ("POST",), lowstate),
+    ("/login", ("GET",), login_page),
+    ("/login", ("POST",), login),
+    ("/logout", ("POST",), logout),
+    ("/token", ("POST",), token),
+    ("/run", ("POST",), run),
+    ("/minions", ("GET", "POST"), minions),
+    ("/minions/{mid}", ("GET",), minions),
+    ("/jobs", ("GET",), jobs),
+    ("/jobs/{jid}", ("GET",), jobs),
+    ("/keys", ("GET",), keys),
+    ("/keys", ("POST",), new_key),
+    ("/keys/{mid}", ("GET",), keys),
+    ("/stats", ("GET",), stats),
+    ("/events", ("GET",), events),
+    ("/openapi.json", ("GET",), openapi),
+    ("/openapi", ("GET",), openapi_page),
+)
+
+
+def application(api: Api) -> ASGIApp:
+    """Return the ASGI application of an API server."""
+    settings = api.settings
+
+    def bound(handler: Handler) -> Callable[[Request], Awaitable[Response]]:
+        async def answer(request: Request) -> Response:
+            api.requests += 1
+            try:
+                if handler not in (openapi, openapi_page, events) and _kind(request) is None:
+                    raise Refused(406, "Accept: application/json or application/x-yaml")
+                return await handler(api, request)
+            except HTTPException:
+                raise
+            except Exception as error:  # noqa: BLE001 - every error becomes an answer; unexpected ones are logged
+                return failed(api, request, error)
+
+        return answer
+
+    async def on_socket(socket: WebSocket) -> None:
+        await open_socket(api, socket)
+
+    async def app_page(request: Request) -> Response:
+        return FileResponse(settings.app)
+
+    async def icon(request: Request) -> Response:
+        return FileResponse(settings.favicon)
+
+    async def not_a_route(request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        return JSONResponse(
+            {"status": error.status_code, "return": str(error.detail)}, error.status_code, headers=error.headers
+        )
+
+    async def unexpected(request: Request, error: Exception) -> Response:
+        return failed(api, request, error)
+
+    base = settings.webhook_url.rstrip("/")
+    routes: list[BaseRoute] = [Route(path, bound(handler), methods=list(verbs)) for path, verbs, handler in _ROUTES]
+    routes += [Route(base + end, bound(hook), methods=["POST"]) for end in ("", "/{path:path}")]
+    routes += [WebSocketRoute(path, on_socket) for path in ("/ws", "/ws/{token}")]
+    if settings.app:
+        routes += [Route(settings.app_path + end, app_page, methods=["GET"]) for end in ("", "/{rest:path}")]
+    if settings.static:
+        routes.append(Mount(settings.static_path, StaticFiles(directory=settings.static)))
+    if settings.favicon:
+        routes.append(Route("/favicon.ico", icon, methods=["GET"]))
+    if settings.root_prefix:
+        routes = [Mount(settings.root_prefix, routes=routes)]
+    made = Starlette(routes=routes, exception_handlers={HTTPException: not_a_route, BodyFault: unexpected})
+    return Guard(made, settings, api.metrics, api.log, lambda: FileResponse(settings.app))
+
+
+def _kind(request: Request) -> str | None:
+    return accepted(request.headers.get("accept", ""))
+
+
+def shown(request: Request, value: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """Return a value as an answer of the type that the request prefers."""
+    kind = _kind(request) or JSON
+    return Response(written(value, kind), status, {"Cache-Control": "private", **(headers or {})}, kind)
+
+
+def failed(api: Api, request: Request, error: Exception) -> Response:
+    """Return the answer to an error; an unexpected one is logged."""
+    status, text = status_of(error, debug=api.settings.debug)
+    if status == 500:
+        api.log.error("%s %s failed", request.method, request.url.path, exc_info=error)
+    headers = {"Retry-After": "60"} if status == 429 else {}
+    if status in (408, 413):
+        # The rest of the body is not read.
+        headers["Connection"] = "close"
+    return shown(request, {"status": status, "return": text}, status, headers)

@@ -1,0 +1,154 @@
+"""Reads the bodies of requests and writes those of answers: JSON, YAML, forms. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import parse_qsl
+
+import yaml
+
+#: Types of answers, the first one by default.
+JSON, YAML = "application/json", "application/x-yaml"
+
+#: Most fields of a form; most containers in each other in a YAML document; most nodes of it.
+_FIELDS = 1000
+_DEPTH, _NODES = 100, 200_000
+
+
+class BodyFault(Exception):
+    """Raised for a body that cannot be read: the HTTP status and a text for the user."""
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+def read_body(kind: str, body: bytes) -> object:
+    """Return the value of a request's body; None for an empty one. ``kind``: the header Content-Type. Raises BodyFault."""
+    if not body:
+        return None
+    name = kind.partition(";")[0].strip().lower() or "application/x-www-form-urlencoded"
+    reader = _READERS.get(name)
+    if reader is None:
+        raise BodyFault(406, f"Content type not supported: {name}; there are {', '.join(_READERS)}")
+    try:
+        return reader(body.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise BodyFault(400, f"the body is not UTF-8: {error.reason} at byte {error.start}") from error
+    except RecursionError as error:
+        raise BodyFault(400, "the body has too many values in each other") from error
+
+
+def _json(text: str) -> object:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise BodyFault(400, f"Invalid JSON document: {error}") from error
+
+
+def _yaml(text: str) -> object:
+    try:
+        _check_yaml(text)
+        return yaml.load(text, Loader=yaml.CSafeLoader)
+    except (yaml.YAMLError, ValueError) as error:
+        raise BodyFault(400, f"Invalid YAML document: {error}") from error
+
+
+def _check_yaml(text: str) -> None:
+    """Raise BodyFault for YAML with aliases (a small document could name a large one a million times), or too deep or large."""
+    depth = 0
+    for count, event in enumerate(yaml.parse(text, Loader=yaml.CSafeLoader)):
+        if isinstance(event, yaml.AliasEvent):
+            raise BodyFault(400, "Invalid YAML document: aliases are not accepted")
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > _DEPTH or count > _NODES:
+            raise BodyFault(400, f"Invalid YAML document: more than {_DEPTH} values in each other, or {_NODES} in all")
+
+
+def _text(text: str) -> object:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _form(text: str) -> object:
+    """Return a form as a map: a field that comes several times is a list. ``arg`` and ``kwarg`` are read as YAML."""
+    try:
+        pairs = parse_qsl(text, max_num_fields=_FIELDS)
+    except ValueError as error:
+        raise BodyFault(400, f"a form has at most {_FIELDS} fields") from error
+    fields: dict[str, list[str]] = {}
+    for name, value in pairs:
+        fields.setdefault(name, []).append(value)
+    found: dict[str, object] = {name: values[0] if len(values) == 1 else values for name, values in fields.items()}
+    if "arg" in fields:
+        found["arg"] = [_yaml_or_text(value) for value in fields["arg"]]
+    if "kwarg" in fields:
+        found["kwarg"] = _yaml_or_text(fields["kwarg"][-1])
+    return found
+
+
+def _yaml_or_text(text: str) -> object:
+    """Return an argument as Salt's command line reads it: YAML, but text stays text where YAML makes a date of it."""
+    try:
+        value = _yaml(text)
+    except BodyFault:
+        return text
+    return value if value is None or isinstance(value, str | int | float | bool | list | dict) else text
+
+
+_READERS = {
+    "application/x-www-form-urlencoded": _form,
+    "application/json": _json,
+    "application/x-yaml": _yaml,
+    "text/yaml": _yaml,
+    "text/plain": _text,
+}
+
+
+def accepted(accept: str, kinds: tuple[str, ...] = (JSON, YAML)) -> str | None:
+    """Return the type of ``kinds`` that a header Accept prefers; None if it accepts none of them."""
+    if not accept.strip():
+        return kinds[0]
+    best: tuple[float, int, int] | None = None
+    for word in accept.split(","):
+        name, *parameters = (part.strip().lower() for part in word.split(";"))
+        weight = 1.0
+        for parameter in parameters:
+            key, _, value = parameter.partition("=")
+            if key == "q":
+                try:
+                    weight = float(value)
+                except ValueError:
+                    weight = 0.0
+        for place, kind in enumerate(kinds):
+            exact = 2 if name == kind else 1 if name.endswith("/*") and kind.startswith(name[:-1]) else 0
+            if name in ("*/*", "*") or exact:
+                best = max(best or (0.0, 0, 0), (weight, exact, -place))
+    return kinds[-best[2]] if best is not None and best[0] > 0 else None
+
+
+def written(value: object, kind: str) -> bytes:
+    """Return a value as the body of an answer of the type ``kind``, JSON or YAML."""
+    if kind == YAML:
+        # Through JSON, so that both forms show the same.
+        return yaml.dump(
+            json.loads(json.dumps(value, default=str)), Dumper=yaml.CSafeDumper, default_flow_style=False
+        ).encode()
+    return json.dumps(value, default=str).encode()
+
+
+def lowstate_of(value: object) -> list[dict[str, Any]]:
+    """Return the chunks of a request's value: a map is one chunk. Raises BodyFault for anything else."""
+    chunks = [value] if isinstance(value, Mapping) else value
+    if not isinstance(chunks, list):
+        raise BodyFault(400, "Lowstates must be a list")
+    found = []
+    for chunk in chunks:
+        if not isinstance(chunk, Mapping):
+            raise BodyFault(400, f"a chunk of a lowstate is a map, not {type(chunk).__name__}")
+        found.append({str(name): each for name, each in chunk.items()})
+    return found

@@ -1,0 +1,125 @@
+"""Spreads the events of the bus to the API's listeners, and to the requests that wait for a job.
+
+An event has an id that every replica computes alike: ``<milliseconds>-<digest of the frame>``. Workers keep the same frame
+in Redis, so a listener that lost its connection continues where it was, at any replica.
+
+Source: docs/api.md#events
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import re
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TypeAlias
+
+from saltern.kit.links.event_bus import unpack
+
+#: Receives (tag, data) of the events of one job.
+JobEvents: TypeAlias = Callable[[str, Mapping[str, object]], None]
+
+#: Form of an event's id.
+EVENT_ID = re.compile(r"(\d{1,15})-([0-9a-f]{16})")
+
+
+@dataclass(frozen=True, slots=True)
+class FeedEvent:
+    """One event for listeners: its id, tag, and the JSON text ``{"tag": ..., "data": ...}``."""
+
+    id: str
+    tag: str
+    text: str
+
+    def sse(self) -> bytes:
+        """Return the event as Server-Sent Events have it; the first two lines are Salt's."""
+        tag = self.tag.replace("\r", " ").replace("\n", " ")
+        return f"tag: {tag}\ndata: {self.text}\nid: {self.id}\n\n".encode()
+
+
+@dataclass(eq=False)
+class Listener:
+    """The queue of one listener. ``lost`` is set when the queue was full: its stream ends then."""
+
+    queue: asyncio.Queue[FeedEvent]
+    lost: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+def event_of_frame(frame: bytes) -> FeedEvent | None:
+    """Return the event of a frame of the bus, or of one that was kept; None if the frame is no event."""
+    event = unpack(frame)
+    if event is None:
+        return None
+    tag, data = event
+    return FeedEvent(id_of(frame, data), tag, json.dumps({"tag": tag, "data": data}, default=str))
+
+
+def id_of(frame: bytes, data: Mapping[str, object]) -> str:
+    """Return the id of an event: the milliseconds of its ``_stamp`` and a digest of its frame."""
+    try:
+        stamp = datetime.fromisoformat(str(data.get("_stamp")))
+        seconds = (stamp if stamp.tzinfo else stamp.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        seconds = time.time()
+    return f"{max(0, int(seconds * 1000))}-{hashlib.sha256(frame).hexdigest()[:16]}"
+
+
+class EventFeed:
+    """The events of the bus, for listeners and for requests that wait for a job."""
+
+    def __init__(self, queue: int, dropped: Callable[[], None]) -> None:
+        """Create a feed without listeners. ``queue``: events that wait for one listener; ``dropped`` is called for a slow one."""
+        self._size = queue
+        self._dropped = dropped
+        self._listeners: set[Listener] = set()
+        self._jobs: dict[str, set[JobEvents]] = {}
+
+    @property
+    def listeners(self) -> int:
+        """Return the number of listeners."""
+        return len(self._listeners)
+
+    def listen(self) -> Listener:
+        """Return a new listener that gets every event from now on."""
+        listener = Listener(asyncio.Queue(self._size))
+        self._listeners.add(listener)
+        return listener
+
+    def leave(self, listener: Listener) -> None:
+        """Stop to queue events for a listener."""
+        self._listeners.discard(listener)
+
+    def wait_for(self, jid: str, receiver: JobEvents) -> None:
+        """Call ``receiver`` for each event of the job or runner ``jid`` until ``forget``."""
+        self._jobs.setdefault(jid, set()).add(receiver)
+
+    def forget(self, jid: str, receiver: JobEvents) -> None:
+        """Stop to call ``receiver`` for the events of a job."""
+        receivers = self._jobs.get(jid, set())
+        receivers.discard(receiver)
+        if not receivers:
+            self._jobs.pop(jid, None)
+
+    def receive(self, tag: str, frame: bytes) -> None:
+        """Hand one event of the bus to all who want it. Its data is read only if somebody does."""
+        parts = tag.split("/", 3)
+        receivers = self._jobs.get(parts[2]) if len(parts) > 2 and parts[0] == "salt" else None
+        if receivers and (event := unpack(frame)) is not None:
+            for receiver in list(receivers):
+                receiver(*event)
+        if not self._listeners:
+            return
+        shown = event_of_frame(frame)
+        if shown is None:
+            return
+        for listener in list(self._listeners):
+            try:
+                listener.queue.put_nowait(shown)
+            except asyncio.QueueFull:
+                listener.lost.set()
+                self._listeners.discard(listener)
+                self._dropped()

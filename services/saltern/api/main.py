@@ -1,0 +1,220 @@
+"""The role api: serves Salt's REST API over HTTP. It holds no key but its own and no state: any replica answers any request.
+
+Source: docs/api.md
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ssl
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import zmq
+
+from saltern.api.settings import ApiSettings, read_settings
+from saltern.kit.config.master import ConfigError
+from saltern.kit.config.reading import PortTaken
+from saltern.kit.links.control import ControlError, ControlTimeout
+from saltern.kit.links.sockets import LinkKeys
+from saltern.kit.process.service import DRAIN_SECONDS, Role, RoleProgram, run_role
+
+try:
+    import uvicorn
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+
+    from saltern.api.application import Api, application
+    from saltern.api.event_feed import EventFeed
+    from saltern.api.master_link import TICK, BusReader, MasterLink
+except ImportError as error:
+    raise SystemExit(
+        f"saltern api: {error}; its packages are the extra `api`: pip install 'saltern-services[api]'"
+    ) from error
+
+#: Seconds between two questions whether the master answers.
+_ASK_SECONDS = 5.0
+
+
+def _prepare(role: Role) -> Callable[[], None]:
+    settings, notes = read_settings(role.options.rest_cherrypy)
+    for note in notes:
+        role.log.warning("%s", note)
+    if not role.options.netapi_enable_clients:
+        role.log.warning("netapi_enable_clients is empty: nobody can run anything by the API")
+    return partial(_loop, role, settings, LinkKeys.load(role.keys))
+
+
+def _loop(role: Role, settings: ApiSettings, keys: LinkKeys) -> None:
+    asyncio.run(_serve(role, settings, keys))
+
+
+async def _serve(role: Role, settings: ApiSettings, keys: LinkKeys) -> None:
+    context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+    feed = EventFeed(settings.event_queue, role.metrics.api_listeners_dropped.inc)
+    link = MasterLink(context, role.options, keys)
+    bus = BusReader(context, role.options, keys, feed.receive)
+    role.metrics.api_listeners.set_function(lambda: float(feed.listeners))
+    api = Api(role.options, settings, link, feed, role.metrics, role.log)
+    server = _Server(_configuration(role, settings, application(api)))
+    role.metrics.api_connections.set_function(lambda: float(len(server.server_state.connections)))
+    trouble = ["the master was not asked yet"]
+    role.health.check("master", lambda: trouble[0] or None)
+    link.start()
+    bus.start()
+    ticking = asyncio.create_task(_tick(role, server, link, bus))
+    asking = asyncio.create_task(_ask(link, trouble))
+    try:
+        listening = server.listen(settings)
+        await server.serve(sockets=[listening])
+    finally:
+        ticking.cancel()
+        asking.cancel()
+        link.close()
+        bus.close()
+        context.term()
+
+
+async def _tick(role: Role, server: _Server, link: MasterLink, bus: BusReader) -> None:
+    while True:
+        link.tick()
+        bus.tick()
+        if not role.running():
+            server.should_exit = True
+        await asyncio.sleep(TICK)
+
+
+async def _ask(link: MasterLink, trouble: list[str]) -> None:
+    while True:
+        try:
+            await link.call("ping")
+            trouble[0] = ""
+        except (ControlError, ControlTimeout) as error:
+            trouble[0] = str(error)
+        await asyncio.sleep(_ASK_SECONDS if not trouble[0] else 1.0)
+
+
+def _configuration(role: Role, settings: ApiSettings, app: Any) -> uvicorn.Config:
+    bounds = _Bounds(role, settings)
+    config = uvicorn.Config(
+        app,
+        host=settings.host,
+        port=settings.port,
+        loop="asyncio",
+        http=bounds.protocol(),
+        ws="websockets-sansio",
+        ws_max_size=4096,
+        ws_max_queue=8,
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=True,
+        forwarded_allow_ips=list(settings.trusted_proxies),
+        h11_max_incomplete_event_size=settings.max_header_bytes,
+        timeout_keep_alive=65,
+        timeout_graceful_shutdown=int(DRAIN_SECONDS),
+    )
+    config.load()
+    if not settings.disable_ssl:
+        config.ssl = _tls(settings)
+    return config
+
+
+def _tls(settings: ApiSettings) -> ssl.SSLContext:
+    made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    made.minimum_version = ssl.TLSVersion.TLSv1_2
+    try:
+        made.load_cert_chain(settings.ssl_crt, settings.ssl_key)
+        if settings.ssl_chain:
+            made.load_verify_locations(settings.ssl_chain)
+    except (OSError, ssl.SSLError) as error:
+        raise ConfigError(f"rest_cherrypy: {settings.ssl_crt}, {settings.ssl_key}: {error}") from error
+    return made
+
+
+class _Server(uvicorn.Server):
+    """uvicorn's server without signal handlers: the role has its own."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Do nothing."""
+        yield
+
+    def listen(self, settings: ApiSettings) -> Any:
+        """Return the listening socket. Raises ConfigError; PortTaken if another process listens there."""
+        try:
+            return self.config.bind_socket()
+        except (OSError, SystemExit) as error:
+            raise PortTaken(
+                f"rest_cherrypy: port: cannot listen on {settings.host}:{settings.port}: {error.__context__ or error}"
+            ) from error
+
+
+class _Bounds:
+    """The connections of a server: how many there are, in all and of each address."""
+
+    def __init__(self, role: Role, settings: ApiSettings) -> None:
+        self._settings = settings
+        self._refusals = role.metrics.api_connections_refused
+        self._addresses: Counter[str] = Counter()
+
+    def admit(self, address: str) -> bool:
+        """Count a new connection of an address; return False if there are too many."""
+        most = self._settings.max_connections_of_address
+        limit = ""
+        if self._addresses.total() >= self._settings.max_connections:
+            limit = "all"
+        elif most and self._addresses[address] >= most:
+            limit = "address"
+        if limit:
+            self._refusals.labels(limit).inc()
+            return False
+        self._addresses[address] += 1
+        return True
+
+    def leave(self, address: str) -> None:
+        """Forget a connection that was admitted."""
+        self._addresses[address] -= 1
+        if self._addresses[address] <= 0:
+            del self._addresses[address]
+
+    def protocol(self) -> type[asyncio.Protocol]:
+        """Return uvicorn's HTTP protocol with these bounds, and with a time for the headers of a connection's first request."""
+        bounds, seconds = self, float(self._settings.body_seconds)
+
+        class BoundedProtocol(H11Protocol):
+            _address = ""
+            _admitted = False
+
+            def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+                peer = transport.get_extra_info("peername")
+                self._address = str(peer[0]) if peer else ""
+                self._admitted = bounds.admit(self._address)
+                super().connection_made(transport)
+                if not self._admitted:
+                    transport.abort()
+                else:
+                    self.loop.call_later(seconds, self._end_without_request)
+
+            def connection_lost(self, exc: Exception | None) -> None:
+                if self._admitted:
+                    self._admitted = False
+                    bounds.leave(self._address)
+                super().connection_lost(exc)
+
+            def _end_without_request(self) -> None:
+                if self.cycle is None and self._admitted and not self.transport.is_closing():
+                    self.transport.close()
+
+        return BoundedProtocol
+
+
+PROGRAM = RoleProgram("api", _prepare)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run ``saltern api`` and return its exit code."""
+    return run_role(PROGRAM, argv)

@@ -1,0 +1,63 @@
+"""Who a token belongs to: asked of the master, and remembered for a few seconds. The master decides about each command itself."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from dataclasses import dataclass
+
+from saltern.api.clients import is_token
+from saltern.api.master_link import MasterLink
+from saltern.kit.links.control import ControlError
+
+#: Seconds for which an answer about a token is reused; a revoked token may still see events, files and statistics for so long.
+BELIEVED = 5.0
+
+#: Most tokens that are remembered.
+_MOST = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """A signed-in user: name, whether any row gives the user a right, and the end of the token in seconds since 1970."""
+
+    name: str
+    has_rights: bool
+    expire: float
+
+
+class Sessions:
+    """The users of recently seen tokens, by the digest of the token."""
+
+    def __init__(self, link: MasterLink) -> None:
+        self._link = link
+        self._known: dict[bytes, tuple[float, User | None]] = {}
+
+    async def user_of(self, token: str) -> User | None:
+        """Return the user of a token; None if the token is malformed, unknown or has expired. Raises ControlTimeout."""
+        if not is_token(token):
+            return None
+        digest = hashlib.sha256(token.encode()).digest()
+        now = time.monotonic()
+        known = self._known.get(digest)
+        if known is None or now - known[0] > BELIEVED:
+            if len(self._known) >= _MOST:
+                self._known = {key: each for key, each in self._known.items() if now - each[0] <= BELIEVED}
+                if len(self._known) >= _MOST:
+                    self._known.clear()
+            known = self._known[digest] = (now, await self._ask(token))
+        user = known[1]
+        return user if user is not None and user.expire > time.time() else None
+
+    def forget(self, token: str) -> None:
+        """Ask the master about this token the next time."""
+        self._known.pop(hashlib.sha256(token.encode()).digest(), None)
+
+    async def _ask(self, token: str) -> User | None:
+        try:
+            answer = await self._link.call("token_info", of=token)
+        except ControlError as error:
+            if error.name != "TokenAuthenticationError":
+                raise
+            return None
+        return User(str(answer["name"]), bool(answer["perms"]), float(answer["expire"]))

@@ -1,0 +1,203 @@
+"""The event streams of the API: ``/events`` (Server-Sent Events) and ``/ws`` (a websocket)."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from starlette.types import Receive, Scope, Send
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from saltern.api.event_feed import EVENT_ID, EventFeed, FeedEvent, Listener, event_of_frame
+from saltern.api.master_link import MasterLink
+from saltern.api.sessions import Sessions
+from saltern.api.settings import ApiSettings
+from saltern.kit.links.control import ControlError, ControlTimeout
+
+#: Seconds between two comments on a silent stream, and between two looks at the token.
+_SIGN_SECONDS = 15.0
+
+#: Milliseconds by which the clocks of those who fire events may differ, when a stream continues.
+_CLOCKS = 60_000
+
+#: Events of the last replay that are remembered, so that a live one is not sent a second time.
+_REMEMBERED = 5000
+
+#: Seconds after which workers are asked again to keep events.
+_KEEP_SECONDS = 3600.0
+
+#: Most messages that a websocket's client may send.
+_MOST_MESSAGES = 100
+
+
+@dataclass
+class Streams:
+    """The event streams of all listeners."""
+
+    link: MasterLink
+    feed: EventFeed
+    sessions: Sessions
+    settings: ApiSettings
+    _kept_until: float = 0.0
+
+    async def keep_events(self, after: int | None = None) -> list[tuple[int, bytes]]:
+        """Return kept events after a time (milliseconds since 1970); ask workers to keep events, if nobody did of late."""
+        now = time.monotonic()
+        if after is None and now < self._kept_until:
+            return []
+        wanted = int(time.time() * 1000) if after is None else after
+        found = await self.link.call("kept_events", after=wanted, keep=now >= self._kept_until)
+        if now >= self._kept_until:
+            self._kept_until = now + _KEEP_SECONDS
+        return [(int(at), frame) for at, frame in found]
+
+    async def missed(self, last: str) -> list[FeedEvent]:
+        """Return the kept events after the one with the id ``last``; [] for an id that is none."""
+        form = EVENT_ID.fullmatch(last)
+        if form is None:
+            return []
+        at = max(0, int(form[1]) - _CLOCKS)
+        found: dict[str, FeedEvent] = {}
+        while page := await self.keep_events(at):
+            fresh = [
+                event for _, frame in page if (event := event_of_frame(frame)) is not None and event.id not in found
+            ]
+            found |= {event.id: event for event in fresh}
+            if not fresh:
+                break
+            at = page[-1][0]
+        ids = list(found)
+        if last in found:
+            ids = ids[ids.index(last) + 1 :]
+        else:
+            # The event itself was not kept: what came after its time is shown.
+            ids = [one for one in ids if int(one.partition("-")[0]) >= int(form[1])]
+        return [found[one] for one in ids]
+
+    async def run(
+        self, token: str, last: str, write: Callable[[FeedEvent | None], Awaitable[None]], gone: asyncio.Event
+    ) -> None:
+        """Write events until the token ends, the listener is too slow, or ``gone`` is set. None is a sign of life."""
+        listener = self.feed.listen()
+        try:
+            with contextlib.suppress(ControlError, ControlTimeout):
+                await self.keep_events()
+            sent: dict[str, None] = {}
+            for event in await self.missed(last) if last else ():
+                await write(event)
+                sent[event.id] = None
+            sent = dict.fromkeys(list(sent)[-_REMEMBERED:])
+            while not gone.is_set() and not listener.lost.is_set():
+                user = await self._user(token)
+                if not user:
+                    return
+                await self._write_some(listener, write, gone, sent)
+        finally:
+            self.feed.leave(listener)
+
+    async def _write_some(
+        self,
+        listener: Listener,
+        write: Callable[[FeedEvent | None], Awaitable[None]],
+        gone: asyncio.Event,
+        sent: dict[str, None],
+    ) -> None:
+        """Write the events of about _SIGN_SECONDS, and a sign of life if none came."""
+        end, wrote = time.monotonic() + _SIGN_SECONDS, False
+        while (left := end - time.monotonic()) > 0 and not gone.is_set() and not listener.lost.is_set():
+            try:
+                event = await asyncio.wait_for(listener.queue.get(), min(left, 1.0))
+            except TimeoutError:
+                continue
+            if event.id not in sent:
+                await write(event)
+                wrote = True
+        if not wrote:
+            await write(None)
+
+    async def _user(self, token: str) -> bool:
+        try:
+            return await self.sessions.user_of(token) is not None
+        except (ControlError, ControlTimeout):
+            # The master is away: events stop by themselves, and the stream goes on when it is back.
+            return True
+
+
+class EventStream:
+    """The answer to ``/events``: an ASGI application."""
+
+    def __init__(self, streams: Streams, token: str, last: str) -> None:
+        """Prepare the stream for a user's token. ``last``: the header Last-Event-ID, or empty."""
+        self._streams = streams
+        self._token = token
+        self._last = last
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Write events until the client leaves."""
+        headers = [
+            (b"content-type", b"text/event-stream;charset=utf-8"),
+            (b"cache-control", b"no-cache"),
+            # Fronts such as nginx would hold events back.
+            (b"x-accel-buffering", b"no"),
+        ]
+        patience = self._streams.settings.event_write_seconds
+        gone = asyncio.Event()
+
+        async def write_bytes(data: bytes, *, more: bool = True) -> None:
+            await asyncio.wait_for(send({"type": "http.response.body", "body": data, "more_body": more}), patience)
+
+        async def write(event: FeedEvent | None) -> None:
+            await write_bytes(b":\n\n" if event is None else event.sse())
+
+        async def watch() -> None:
+            while (await receive())["type"] != "http.disconnect":
+                pass
+            gone.set()
+
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await write_bytes(b"retry: 400\n")
+        watcher = asyncio.create_task(watch())
+        try:
+            await self._streams.run(self._token, self._last, write, gone)
+            if not gone.is_set():
+                await write_bytes(b"", more=False)
+        finally:
+            watcher.cancel()
+
+
+async def websocket(streams: Streams, socket: WebSocket, token: str) -> None:
+    """Serve a websocket: after the client's message ``websocket client ready``, each event is a message ``data: {json}``."""
+    await socket.accept()
+    gone, ready = asyncio.Event(), asyncio.Event()
+
+    async def read() -> None:
+        try:
+            for _ in range(_MOST_MESSAGES):
+                if await socket.receive_text() == "websocket client ready":
+                    ready.set()
+            await socket.close(1008, "too many messages")
+        except (WebSocketDisconnect, KeyError, RuntimeError):
+            pass
+        finally:
+            gone.set()
+            ready.set()
+
+    async def write(event: FeedEvent | None) -> None:
+        # Pings of the protocol are the signs of life.
+        if event is not None:
+            patience = streams.settings.event_write_seconds
+            await asyncio.wait_for(socket.send_text(f"data: {event.text}\n\n"), patience)
+
+    reader = asyncio.create_task(read())
+    try:
+        await ready.wait()
+        if not gone.is_set():
+            with contextlib.suppress(WebSocketDisconnect, RuntimeError):
+                await streams.run(token, "", write, gone)
+        if not gone.is_set():
+            await socket.close(1008)
+    finally:
+        reader.cancel()
