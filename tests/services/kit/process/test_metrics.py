@@ -16,21 +16,6 @@ ROLES = ("publisher", "reqserver", "mworker", "eventpublisher", "reactor", "main
 #: Labels whose values are a few words each.
 _SMALL = {"cmd", "outcome", "port", "result", "prefix", "state", "le", "generation", "pool", "limit", "reason", "quota"}
 _SMALL |= {"path", "status"}
-    "cmd",
-    "outcome",
-    "port",
-    "result",
-    "prefix",
-    "state",
-    "le",
-    "generation",
-    "pool",
-    "limit",
-    "reason",
-    "quota",
-    "path",
-    "status",
-}
 
 
 def _touch_all(metrics: Metrics) -> None:
