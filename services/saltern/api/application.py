@@ -259,7 +259,7 @@ async def keys(api: Api, request: Request) -> Response:
     data = answer.get("data", {}) if isinstance(answer, Mapping) else {}
     lists = data.get("return", {})
     # Salt also lists the master's own key files here; there are none.
-    own = {} if mid or not isinstance(lists, Mapping) else {"local": []}
+    own: dict[str, list[str]] = {} if mid or not isinstance(lists, Mapping) else {"local": []}
     return shown(request, {"return": {**lists, **own} if isinstance(lists, Mapping) else lists})
 
 
