@@ -50,7 +50,12 @@ MAY: Mapping[str, tuple[str, ...]] = {
 }
 
 #: Package of others -> the rooms that may import it.
-REDIS = ("masterstore", "statecore.builtin.returners.redis_return", "statecore.builtin.sdb.redis_sdb")
+REDIS = (
+    "masterstore",
+    "statecore.builtin.returners.redis_return",
+    "statecore.builtin.sdb.redis_sdb",
+    "statecore.builtin.ext_pillar.redismod",
+)
 #: Libraries of the role api alone: workers have none of them.
 WEB = dict.fromkeys(("starlette", "uvicorn", "websockets", "h11"), ("saltern.api",))
 DOORS: Mapping[str, tuple[str, ...]] = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import socket
 import subprocess
 import tempfile
 import time
@@ -18,6 +19,9 @@ _PATIENCE = 90
 
 #: A directory into which the packages of MariaDB were unpacked, where it is not installed.
 MARIADB = os.environ.get("SALTERN_MARIADB", "")
+
+#: A directory into which the packages of slapd were unpacked, where it is not installed.
+SLAPD = os.environ.get("SALTERN_SLAPD", "")
 
 
 @contextlib.contextmanager
@@ -44,6 +48,45 @@ def mariadb(directory: Path) -> Iterator[Path]:
     started += [f"--lc-messages-dir={prefix}/share/mysql", f"--plugin-dir={prefix}/lib/mysql/plugin"]
     with _running([*started, "--user=root"] if os.geteuid() == 0 else started, env, socket.exists):
         yield socket
+
+
+@contextlib.contextmanager
+def slapd(directory: Path, entries: str) -> Iterator[int]:
+    """An OpenLDAP server on loopback that holds entries (LDIF) below dc=example; its port. Its administrator is
+    cn=admin,dc=example with the password sesame. Anonymous users may not read the attribute description.
+    """
+    prefix = Path(SLAPD or "/")
+    server = prefix / "usr/sbin/slapd"
+    if not server.is_file():
+        pytest.skip(
+            "there is no slapd here (slapd; SALTERN_SLAPD names a directory into which its packages were unpacked)"
+        )
+    libraries = f"{SLAPD}/usr/lib/x86_64-linux-gnu:{SLAPD}/lib/x86_64-linux-gnu" if SLAPD else ""
+    env = {**os.environ, **({"LD_LIBRARY_PATH": libraries} if libraries else {})}
+    (directory / "data").mkdir()
+    config, loaded = directory / "slapd.conf", directory / "entries.ldif"
+    schemas = [f"include {prefix}/etc/ldap/schema/{name}.schema" for name in ("core", "cosine", "inetorgperson")]
+    lines = [f"modulepath {prefix}/usr/lib/ldap", "moduleload back_mdb", *schemas]
+    lines += [f"pidfile {directory}/pid", "database mdb", 'suffix "dc=example"', f"directory {directory}/data"]
+    lines += [
+        'rootdn "cn=admin,dc=example"',
+        "rootpw sesame",
+        "access to attrs=description by * none",
+        "access to * by * read",
+    ]
+    config.write_text("\n".join([*lines, ""]))
+    loaded.write_text(entries)
+    _prepared([server, "-T", "add", "-f", config, "-l", loaded], env)
+    with contextlib.closing(socket.socket()) as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+
+    def up() -> bool:
+        with contextlib.closing(socket.socket()) as asked:
+            return asked.connect_ex(("127.0.0.1", port)) == 0
+
+    with _running([server, "-d", "0", "-f", config, "-h", f"ldap://127.0.0.1:{port}"], env, up):
+        yield port
 
 
 @contextlib.contextmanager

@@ -41,7 +41,13 @@ log = logging.getLogger(__name__)
 _ALLOWED_BY: Mapping[str, str] = {".zip": "enable_zip_modules", ".pyx": "cython_enable"}
 
 #: Library of Python -> the extra of saltern-statecore that installs it.
-_EXTRAS: Mapping[str, str] = {"redis": "redis", "psycopg": "postgres", "pymysql": "mysql"}
+_EXTRAS: Mapping[str, str] = {
+    "redis": "redis",
+    "psycopg": "postgres",
+    "pymysql": "mysql",
+    "ldap3": "ldap",
+    "reclass": "reclass",
+}
 
 __all__ = ["LoadedModule", "Loader", "ModuleFile", "Unusable"]
 

@@ -21,6 +21,14 @@ from statecore.sources.http import Answer, Exchange, exchange
 _TIMEOUT = 30.0
 
 
+class Refused(CommandError):
+    """Error: Vault refused a request. ``status`` is the HTTP status: 403 not allowed, 404 no such mount."""
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
+
+
 @dataclass(frozen=True, slots=True)
 class VaultClient:
     """Reads and writes secrets of one Vault server. Methods raise CommandError with the server's reason if it refuses,
@@ -141,5 +149,5 @@ class VaultClient:
             body = {}
         if answer.status >= 400:
             reasons = ", ".join(str(each) for each in body.get("errors") or [answer.reason])
-            raise CommandError(f"Vault at {self.url}: {path}: {answer.status}: {reasons}")
+            raise Refused(f"Vault at {self.url}: {path}: {answer.status}: {reasons}", answer.status)
         return body if isinstance(body, dict) else {}

@@ -184,7 +184,7 @@ FAULTS: dict[str, tuple[str, tuple[str, str, str]]] = {
         "#!jinjer|yaml\na: 1\n",
         (
             "a.sls:1",
-            "there is no renderer 'jinjer'; there are gpg, jinja, json, mako, msgpack, py, pyobjects, stateconf, "
+            "there is no renderer 'jinjer'; there are gpg, jinja, json, mako, msgpack, nacl, py, pyobjects, stateconf, "
             "text, toml, yaml, yamlex",
             "#!jinjer|yaml",
         ),

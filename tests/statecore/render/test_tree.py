@@ -42,8 +42,8 @@ FAULTS: dict[str, tuple[str, tuple[str, str, str]]] = {
         "#!moko|yaml\nx: 1\n",
         (
             "a.sls:1",
-            "Rendering SLS 'base:a' failed: there is no renderer 'moko'; there are gpg, jinja, json, mako, msgpack, py, pyobjects,"
-            " stateconf, text, toml, yaml, yamlex",
+            "Rendering SLS 'base:a' failed: there is no renderer 'moko'; there are gpg, jinja, json, mako, msgpack, nacl, py,"
+            " pyobjects, stateconf, text, toml, yaml, yamlex",
             "#!moko|yaml",
         ),
     ),

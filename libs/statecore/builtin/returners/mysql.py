@@ -8,17 +8,11 @@ the statements that create them. The extra ``saltern-statecore[mysql]`` brings t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
-
-import pymysql
 
 from statecore.model.context import Context
-from statecore.model.errors import CommandError
-from statecore.system.databases.job_tables import Connection, Dialect, JobTables
+from statecore.system.databases.job_tables import Dialect, JobTables
+from statecore.system.databases.mysql_client import connected
 from statecore.system.returner_settings import settings_of
-
-#: Seconds to wait for a server that does not answer.
-_TIMEOUT = 10
 
 _DIALECT = Dialect(
     quote="`",
@@ -101,25 +95,4 @@ def _tables(ctx: Context, ret: Mapping[str, object] | None = None) -> JobTables:
     settings = settings_of(ctx.functions["config.option"], "mysql", ret, _DEFAULTS)
     # Configurations of stock minions switch settings off with the text None.
     known = {name: None if str(value).lower() == "none" else value for name, value in settings.items()}
-    return JobTables(_DIALECT, lambda: _connected(known))
-
-
-def _connected(settings: Mapping[str, Any]) -> Connection:
-    host = str(settings["host"])
-    place = {"unix_socket": host} if host.startswith("/") else {"host": host, "port": int(settings["port"])}
-    tls = {name: settings[name] for name in ("ssl_ca", "ssl_cert", "ssl_key") if settings[name]}
-    try:
-        connection: Connection = pymysql.connect(
-            user=settings["user"],
-            password=settings["pass"] or "",
-            database=settings["db"],
-            charset="utf8mb4",
-            connect_timeout=_TIMEOUT,
-            read_timeout=_TIMEOUT,
-            write_timeout=_TIMEOUT,
-            **place,
-            **tls,
-        )
-    except (pymysql.Error, OSError) as error:
-        raise CommandError(f"MySQL at {host}:{settings['port']}, database {settings['db']}: {error}") from error
-    return connection
+    return JobTables(_DIALECT, lambda: connected(known))

@@ -10,11 +10,19 @@ from statecore.render.context import RenderContext, Renderer
 from statecore.render.renderers import formats, gpg_messages, mako_template, python
 
 if TYPE_CHECKING:
-    from statecore.render.renderers import pyobjects, stateconf
+    from statecore.render.renderers import nacl_messages, pyobjects, stateconf
 else:
     # Few trees use them.
+    nacl_messages = lazy_module("statecore.render.renderers.nacl_messages")
     pyobjects = lazy_module("statecore.render.renderers.pyobjects")
     stateconf = lazy_module("statecore.render.renderers.stateconf")
+
+
+def render_nacl(data: object, context: RenderContext) -> object:
+    """Renderer ``nacl``: return the data with every value ``NACL[...]`` decrypted, in texts, maps and lists. Raise DataFault
+    if a value cannot be decrypted.
+    """
+    return nacl_messages.render(data, context)
 
 
 def render_pyobjects(data: object, context: RenderContext) -> object:
@@ -38,6 +46,7 @@ RENDERERS: Mapping[str, Renderer] = {
     "json": formats.render_json,
     "mako": mako_template.render,
     "msgpack": formats.render_msgpack,
+    "nacl": render_nacl,
     "py": python.render,
     "pyobjects": render_pyobjects,
     "stateconf": render_stateconf,

@@ -1,4 +1,4 @@
-"""Connections to PostgreSQL for returners, by psycopg (extra ``saltern-statecore[postgres]``)."""
+"""Connections to PostgreSQL for returners and external pillars, by psycopg (extra ``saltern-statecore[postgres]``)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PARAMETERS: Mapping[str, str] = {
 
 
 def connected(settings: Mapping[str, object]) -> Connection:
-    """Return a new connection to the PostgreSQL database that a returner's settings name.
+    """Return a new connection to the PostgreSQL database that settings name: host, port, db, user, pass, sslmode and others.
 
     Raises CommandError, which names server and database, if it cannot be reached.
     """
