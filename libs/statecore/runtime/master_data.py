@@ -17,6 +17,7 @@ from typing import NamedTuple
 from statecore.host.host import Host
 from statecore.loader import LoadedModule, Loader
 from statecore.loader.arguments import unknown
+from statecore.loader.find import virtual_names
 from statecore.loader.tables import Table
 from statecore.model.context import Context
 from statecore.model.errors import NotAvailable, SlsError, StatecoreError
@@ -179,8 +180,9 @@ class _ExternalPillars:
         return _called(served, "ext_pillar", self._ctx, [minion_id, pillar, *args], kwargs)
 
     def names(self) -> list[str]:
-        """Sorted names of the available plugins."""
-        return sorted({"git", *self._loader.all("pillar", self._ctx)})
+        """Sorted names of the plugins. None is loaded: some need libraries that are not installed."""
+        sources = self._loader.sources("pillar")
+        return sorted({"git", *(name for source in sources for name in virtual_names(source.path) or {source.stem})})
 
     def _of_git(self, minion_id: str, repositories: list[object]) -> dict[str, object]:
         """Return the pillar of Git repositories (``git_pillar``). Each repository is compiled as a pillar tree of its

@@ -1,4 +1,4 @@
-"""External pillar ``saltclass``: the pillars of a minion's classes, see ``statecore.system.saltclass``.
+"""External pillar ``saltclass``: the pillars of a minion's classes, see ``statecore.pillar.saltclass``.
 
 .. code-block:: yaml
 
@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from statecore.model.context import Context
-from statecore.system.saltclass import DEFAULT_PATH, node_of
+from statecore.pillar.saltclass import DEFAULT_PATH, node_of
 
 
 def ext_pillar(
