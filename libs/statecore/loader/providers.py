@@ -23,6 +23,8 @@ OURS: Mapping[str, str] = {
     "gentoo_service": "service_openrc",
     "supervisord": "service_supervisord",
     "aptpkg": "pkg_apt",
+    "dpkg_lowpkg": "lowpkg",
+    "rpm_lowpkg": "lowpkg_rpm",
     "yumpkg": "pkg_rpm",
     "debian_ip": "ip_ifupdown",
     "rh_ip": "ip_ifcfg",
