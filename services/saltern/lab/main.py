@@ -232,6 +232,8 @@ Try:
   salt '*' test.ping
   salt {chosen.minions[0]} state.apply test=True
   salt-run jobs.list_jobs
+The host of each minion is a plain directory without programs: cmd.run, packages and services need the lab in containers
+(docker compose up), or a minion on a real host. On this machine itself: salt-call --local cmd.run uptime
 `saltern lab down` ends the lab."""
 
 

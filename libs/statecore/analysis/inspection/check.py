@@ -149,7 +149,8 @@ class _Checker:
         only = self.parts.run.opts.get("saltenv")
         envs = [env for env in tree.files.envs() if not only or env == only]
         if not slses:
-            return [(env, sls) for env in envs for sls in tree.find("*", env) if not _is_top(sls, self.parts)], []
+            every = [(env, sls) for env in envs for sls in tree.find("*", env) if not _is_top(sls, self.parts)]
+            return [(env, sls) for env, sls in every if not _is_reaction(tree, sls, env)], []
         found = [(env, sls) for env in envs for ref in slses for sls in tree.find(ref, env)]
         lacking = [ref for ref in slses if not any(tree.find(ref, env) for env in envs)]
         return found, [
@@ -274,6 +275,18 @@ def _without_echoes(findings: Sequence[Finding]) -> list[Finding]:
         elif echo is None or one.rule not in _IN_TEMPLATES:
             kept.append(one)
     return kept
+
+
+#: A function of a reaction: a client of Salt, a module and a function (``local.state.apply:``). No state has two dots.
+_REACTION = re.compile(r"^\s+['\"]?(?:local|cmd|caller|runner|wheel)\.\w+\.\w+['\"]?\s*:", re.MULTILINE)
+
+
+def _is_reaction(tree: SlsTree, sls: str, saltenv: str) -> bool:
+    """Return True if an SLS file is a reaction of the master's reactor: it has no states, and an event as a variable."""
+    try:
+        return _REACTION.search(tree.source(sls, saltenv).text) is not None
+    except SlsError:
+        return False
 
 
 def _is_top(sls: str, parts: RunParts) -> bool:

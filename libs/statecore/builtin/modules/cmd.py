@@ -367,7 +367,7 @@ def _run(ctx: Context, cmd: object, options: Mapping[str, Any]) -> CommandReturn
         command = _on_terminal(ctx, command, options)
     result = ctx.host.run(
         command,
-        shell=options.get("shell") or str(ctx.opts.get("command_shell") or "/bin/sh"),
+        shell=_shell(ctx, options),
         cwd=options.get("cwd"),
         runas=options.get("runas"),
         group=options.get("group"),
@@ -461,6 +461,23 @@ def _command(ctx: Context, cmd: object, options: Mapping[str, Any]) -> str | lis
     return text if shell else _words(text)
 
 
+#: Programs that are the shell of an account without a login.
+_NO_SHELLS = frozenset({"nologin", "false", "true", "sync"})
+
+
+def _shell(ctx: Context, options: Mapping[str, Any]) -> str:
+    """Return the path of the shell for a command: the argument ``shell``, the option ``command_shell``, ``$SHELL`` of this
+    process as in Salt, or /bin/sh.
+
+    ``$SHELL`` counts only if the managed host has it and it is no shell like nologin.
+    """
+    if chosen := options.get("shell") or ctx.opts.get("command_shell"):
+        return str(chosen)
+    own = os.environ.get("SHELL", "")
+    usable = own.startswith("/") and own.rpartition("/")[2] not in _NO_SHELLS and ctx.host.which(own) is not None
+    return own if usable else "/bin/sh"
+
+
 def _words(text: str) -> list[str]:
     try:
         return shlex.split(text)
@@ -482,7 +499,7 @@ def _on_terminal(ctx: Context, command: str | list[str], options: Mapping[str, A
     program = ctx.host.which("script")
     if program is None:
         raise CommandError("use_vt: the host has no program script; install the package bsdutils or util-linux")
-    shell = str(options.get("shell") or ctx.opts.get("command_shell") or "/bin/sh")
+    shell = _shell(ctx, options)
     text = shlex.join([shell, "-c", command]) if isinstance(command, str) else shlex.join(command)
     return [program, "--quiet", "--return", "--command", text, "/dev/null"]
 

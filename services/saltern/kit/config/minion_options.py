@@ -224,7 +224,9 @@ class MinionOptions(StateOptions, FileserverOptions):
     schedule_file: str = option(
         "", "file to which a changed schedule is saved, read at the start; empty: <config dir>/minion.d/_schedule.conf"
     )
-    command_shell: str = option("/bin/sh", "shell of cmd.run on the managed host")
+    command_shell: str = option(
+        "", "shell of cmd.run on the managed host; empty: $SHELL of the process if the host has it, else /bin/sh"
+    )
 
 
 def load_minion(

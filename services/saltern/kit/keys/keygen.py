@@ -299,9 +299,10 @@ def _give(directory: Path, roles: Sequence[str], contents: Mapping[str, bytes], 
 
 
 def _operator(text: str) -> str:
-    if not OPERATOR.fullmatch(text) or text in NAMES:
+    if not OPERATOR.fullmatch(text) or text.lower() in NAMES:
         raise argparse.ArgumentTypeError(
-            f"'{text}' cannot be an operator: small letters, digits, - and _ (32 at most), and no role ({', '.join(NAMES)})"
+            f"'{text}' cannot be an operator: letters, digits, '.', '-' and '_' (32 at most, the first a letter),"
+            f" and no role ({', '.join(NAMES)})"
         )
     return text
 

@@ -34,7 +34,7 @@ NAMES = ("publisher", "reqserver", "mworker", "eventpublisher", "reactor", "main
 ROLES = frozenset(NAMES) - {"cli", "api"}
 
 #: Form of the name of an operator with a key of their own; such a name is none of NAMES.
-OPERATOR = re.compile(r"[a-z][a-z0-9_-]{0,31}")
+OPERATOR = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,31}(?<!\.)")
 
 #: Replaces ``known/`` in the file names of a flat directory.
 FLAT_KNOWN = "known."

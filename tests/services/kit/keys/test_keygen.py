@@ -197,9 +197,19 @@ def test_an_operator_is_known_to_the_servers_and_knows_nobody_else(keys: Path) -
     assert make_keys(keys, operators=["ann"]) == []
 
 
+@pytest.mark.parametrize("name", ["Ann.Smith", "ann-2", "A", "ops_team.de"])
+def test_an_operators_name_may_have_dots_and_capitals(name: str, keys: Path) -> None:
+    assert main(["--out", str(keys), "--operator", name]) == 0
+    own = LinkKeys.load(keys / name)
+    assert LinkKeys.load(keys / "reqserver").known[name] == (own.public,)
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
+        (["--out", "x", "--operator", "CLI"], "'CLI' cannot be an operator"),
+        (["--out", "x", "--operator", "ann."], "'ann.' cannot be an operator"),
+        (["--out", "x", "--operator", ".ann"], "'.ann' cannot be an operator"),
         (["--out", "x", "--operator", "mworker"], "'mworker' cannot be an operator"),
         (["--out", "x", "--operator", "../x"], "'../x' cannot be an operator"),
         (["--out", "x", "--operator", ""], "'' cannot be an operator"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 
 import pytest
@@ -236,3 +237,33 @@ def test_a_command_on_a_terminal(call):
 def test_a_host_without_terminals(plain):
     with pytest.raises(CommandError, match="the host has no program script"):
         plain.call("cmd.run", "true", use_vt=True)
+
+
+@pytest.mark.parametrize(
+    ("env", "opts", "options", "shell"),
+    [
+        ("/bin/bash", {}, {}, "/bin/bash"),
+        ("/bin/bash", {"command_shell": "/bin/sh"}, {}, "/bin/sh"),
+        ("/bin/bash", {}, {"shell": "/bin/sh"}, "/bin/sh"),
+        ("", {}, {}, "/bin/sh"),
+        ("/no/such/shell", {}, {}, "/bin/sh"),
+        ("/usr/sbin/nologin", {}, {}, "/bin/sh"),
+        ("/bin/false", {}, {}, "/bin/sh"),
+        ("bash", {}, {}, "/bin/sh"),
+    ],
+)
+def test_the_shell_is_that_of_the_process_as_in_salt(plain, monkeypatch, env, opts, options, shell):
+    monkeypatch.setenv("SHELL", env)
+    ctx = plain.context(host=Host(), scratch={"cmd.shell": True}, opts={**plain.opts, **opts})
+    assert ctx.call("cmd.run", "echo $0", **options) == shell
+    if shell == "/bin/bash":
+        assert ctx.call("cmd.run", "[[ a == a ]] && echo same") == "same"
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("env", ["/bin/bash", "/bin/sh"])
+def test_real_salt_takes_the_same_shell(oracle, tmp_path, monkeypatch, env):
+    monkeypatch.setenv("SHELL", env)
+    (tmp_path / "minion").write_text(f"root_dir: {tmp_path}\nid: one\nfile_client: local\n")
+    words = ("-c", str(tmp_path), "--local", "--out=json", "cmd.run", "echo $0")
+    assert json.loads(oracle.run("salt-call", *words)) == {"local": env}

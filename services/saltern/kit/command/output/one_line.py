@@ -32,6 +32,8 @@ def _host(name: str, value: object, options: OutputOptions) -> str:
         text = _run(value, tally)
     else:
         color, text = colors.red if options.retcode else colors.green, _plain(_joined(value))
+        # A state run, a failed one too, says what failed; the output of a command does not.
+        text = f"failed (exit code {options.retcode}): {text}" if options.retcode else text
     line = f"{name}: {text}".rstrip()
     return f"{color}{without_escapes(line) if options.strip_colors else line}{colors.endc}"
 

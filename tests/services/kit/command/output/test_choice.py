@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from saltern.kit.command.output import OUTPUTTERS, OutputOptions, auto, render
+from saltern.kit.command.output import OUTPUTTERS, OutputOptions, auto, one_line, render
 from tests.services.kit.command.output import plain_cases, run_cases
 
 
@@ -270,3 +270,13 @@ def test_every_outputter_takes_every_shape(out: str, shape: str) -> None:
 def test_depth_has_an_end() -> None:
     assert "(more than 100 levels deep)" in render(plain_cases.deep(5000), OutputOptions())
     assert render(_circle(), OutputOptions()).count("(contains itself)") == 2
+
+
+def test_summary_marks_a_command_that_failed() -> None:
+    data = {"web1": "cat: no such file\nx"}
+    plain = OutputOptions()
+    assert one_line.render(data, plain) == "web1: cat: no such file (and 1 more line)"
+    marked = one_line.render(data, plain._replace(retcode=3))
+    assert marked == "web1: failed (exit code 3): cat: no such file (and 1 more line)"
+    run = {"web1": {"test_|-a_|-a_|-nop": {"result": False, "comment": "no", "changes": {}, "__id__": "a"}}}
+    assert one_line.render(run, plain._replace(retcode=2)) == "web1: 0 succeeded, 1 failed, 0.0 s; test.nop a: no"
