@@ -117,7 +117,7 @@ def test_replaced_in_place_and_back(
     master.until("salt host1 test.version | grep 3008", 120)
     master.run("salt", "host1", "grains.setval", "shelf", "s3")
     master.run("salt", "host1", "schedule.add", "beat", "function=test.ping", "seconds=3600")
-    key = host.sh("sha256sum /etc/salt/pki/minion/minion.pem /etc/salt/pki/minion/minion_master.pub /etc/salt/minion")
+    key = digests(host)
     assert host.sh("cat /etc/salt/minion_id") == "host1"
 
     # One command. Docs: docs/operations/hosts.md
@@ -125,24 +125,25 @@ def test_replaced_in_place_and_back(
     assert "salt-minion" in said
     answers(master, "0.1.0")
     assert "saltern" in host.sh("head -1 /usr/bin/salt-minion")
-    assert (
-        host.sh("sha256sum /etc/salt/pki/minion/minion.pem /etc/salt/pki/minion/minion_master.pub /etc/salt/minion")
-        == key
-    )
+    assert digests(host) == key
     assert host.run("systemctl", "is-enabled", "salt-minion").strip() == "enabled"
 
     # And back.
     install(host, *stock)
     answers(master, "3008")
-    assert (
-        host.sh("sha256sum /etc/salt/pki/minion/minion.pem /etc/salt/pki/minion/minion_master.pub /etc/salt/minion")
-        == key
-    )
+    assert digests(host) == key
     # Purging what is left of ours takes nothing of the stock minion's.
     host.run("apt-get", "purge", "-y", "saltern-minion", "saltern-common")
     assert host.run("systemctl", "is-enabled", "salt-minion").strip() == "enabled"
     host.run("systemctl", "restart", "salt-minion")
     answers(master, "3008")
+
+
+def digests(host: Machine) -> str:
+    """Digests of the minion's key, the master's key without line ends, and the configuration."""
+    return host.sh(
+        "cd /etc/salt; sha256sum pki/minion/minion.pem minion; tr -d '\\n' <pki/minion/minion_master.pub | sha256sum"
+    )
 
 
 def answers(master: Machine, version: str) -> None:

@@ -24,7 +24,7 @@ from saltern.kit.process.exposition import Registry, collector_rows, process_row
 from saltern.kit.process.logs import configure
 from saltern.kit.process.notify import Notifier
 from saltern.kit.process.prefork import Child, Parent
-from saltern.kit.process.process import explain, role_arguments
+from saltern.kit.process.process import explain, role_arguments, with_log_flags
 from saltern.kit.process.role_children import ROLES, after_fork, before_fork, load_shared_modules, role_program
 from saltern.kit.process.run_as import become
 from saltern.kit.process.service import DRAIN_SECONDS, Start, unusable_configuration
@@ -133,13 +133,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     notifier = Notifier.taken()
     try:
         try:
-            options = load_whole_master(arguments.config_dir)
+            options = with_log_flags(load_whole_master(arguments.config_dir), arguments)
             configure("master", options, arguments.log_level)
         except ConfigError as error:
             explain("master", "master", arguments.config_dir, error)
             raise
         for note in notes_of(options):
             _LOG.warning("%s", note)
+        # First: nothing is written where the packages of a master are missing.
+        for name in ROLES:
+            role_program(name)
         own_keys.complete(options, arguments.config_dir)
         become(options.user)
         load_shared_modules()
@@ -149,7 +152,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except ConfigError as error:
         return unusable_configuration("master", error)
     except ImportError as error:
-        sys.stderr.write(f"salt-master: {error}: install the packages of a master: the extra `master` of saltern\n")
+        sys.stderr.write(
+            f"salt-master: {error}: the packages of a master are missing: pip install 'saltern-services[master]'\n"
+        )
         return 1
     if server is not None:
         roles = {name: parent.watched[name] for name in ROLES}

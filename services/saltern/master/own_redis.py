@@ -35,7 +35,7 @@ def prepared(options: MasterOptions) -> Callable[[], int]:
     if len(os.fsencode(socket)) > _SOCKET_BYTES:
         raise ConfigError(f"redis_dir: {socket}: longer than {_SOCKET_BYTES} bytes, so no socket can have this path")
     # Minion keys and jobs are in it: who writes there commands the minions.
-    listens = f"port 0\nunixsocket {socket.name}\nunixsocketperm 700"
+    listens = f"port 0\nunixsocket {socket.name}\nunixsocketperm 700\nloglevel warning"
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         atomic_file.write(directory / _CONF, render_conf("Written by salt-master at each start.", listens, "."), 0o600)
