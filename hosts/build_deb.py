@@ -355,7 +355,7 @@ def build(out: Path, version: str, architecture: str, epoch: int, wheels: Sequen
                 "dpkg-deb",
                 "--root-owner-group",
                 "-Zxz",
-                "-z6",
+                "-z3",
                 "--threads-max=1",
                 "--build",
                 str(root),
