@@ -20,16 +20,24 @@ _SIGNS: Mapping[str, str] = {
 def plan_text(data: PlanData, *, everything: bool = False, shorten: Callable[[str], str] = str) -> str:
     """Return the plan ``data`` as text: each state with its predicted changes and diffs, then the summary line.
 
-    ``everything`` also shows the states that would not change. ``shorten(place)`` returns a shorter form of a
+    ``everything`` also shows the states that would not change and have no warnings. ``shorten(place)`` returns a shorter form of a
     ``file:line``.
     """
-    shown = [each for each in data["states"] if everything or each["verdict"] != PredictedOutcome.UNCHANGED]
+    shown = [
+        each
+        for each in data["states"]
+        if everything or each["verdict"] != PredictedOutcome.UNCHANGED or each["warnings"]
+    ]
     return "\n".join([*("\n".join(_state(each, shorten)) + "\n" for each in shown), data["summary"]])
 
 
 def _state(state: PlannedState, shorten: Callable[[str], str]) -> Iterator[str]:
     at = f", {shorten(state['at'])}" if state["at"] else ""
     yield f"{_SIGNS[state['verdict']]} {state['function']} {state['name']} (ID {state['id']}{at})"
+    for warning in state["warnings"]:
+        first, *rest = warning.splitlines() or [""]
+        yield f"    warning: {first}"
+        yield from (f"      {line}" for line in rest)
     if state["verdict"] == PredictedOutcome.UNKNOWN:
         why = state["comment"].partition("\n")[0] or "the state does not say"
         yield f"    {WORDS[PredictedOutcome.UNKNOWN]}" + (":" if state["because"] else f": {why}")

@@ -45,7 +45,9 @@ class PlannedReaction(TypedDict):
 
 
 class PlannedState(TypedDict):
-    """The prediction for one state of a planned run as a map for JSON: its verdict, comment, changes, steps and file diffs."""
+    """The prediction for one state of a planned run as a map for JSON: its verdict, comment, warnings, changes, steps and
+    file diffs.
+    """
 
     tag: str
     verdict: str
@@ -56,6 +58,8 @@ class PlannedState(TypedDict):
     #: ``file:line`` of the declaration; "" if it is not known.
     at: str
     comment: str
+    #: Warnings of the state, such as those about arguments that it ignores.
+    warnings: list[str]
     changes: dict[str, object]
     #: Descriptions of the steps that the state would take.
     steps: list[str]
@@ -94,7 +98,7 @@ def plan_data(predictions: Sequence[Prediction], places: Mapping[str, str]) -> P
     ``file:line``.
     """
     return {
-        "summary": summary([each.verdict for each in predictions]),
+        "summary": summary([each.verdict for each in predictions], sum(bool(each.warnings) for each in predictions)),
         # A listen reaction has its own tag. It is declared where the listening state is.
         "states": [_state(each, places.get(each.tag) or places.get(tag(each.low), "")) for each in predictions],
     }
@@ -164,6 +168,7 @@ def _state(each: Prediction, declared_at: str) -> PlannedState:
         "sls": str(low.get("__sls__", "")),
         "at": declared_at,
         "comment": each.comment,
+        "warnings": list(each.warnings),
         "changes": json.loads(_canonical(each.changes)),
         "steps": list(each.steps),
         "files": [{"path": file.path, "diff": unified(file)} for file in each.files],

@@ -67,8 +67,8 @@ class Reason(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """The prediction for one state of a state run: verdict, comment, changes, steps, file changes, and the requisites
-    because of which the state reacts.
+    """The prediction for one state of a state run: verdict, comment, changes, steps, file changes, the requisites
+    because of which the state reacts, and its warnings.
     """
 
     tag: str
@@ -82,6 +82,8 @@ class Prediction:
     steps: tuple[str, ...]
     files: tuple[FileChange, ...]
     because: tuple[Reason, ...]
+    #: Warnings of the state's return, such as those about arguments that it ignores.
+    warnings: tuple[str, ...] = ()
 
 
 #: (state module, ID, name) -> {function: plan} that the state returned in the run.
@@ -105,14 +107,18 @@ def predicted(graph: Graph, running: Running, plans: Plans) -> list[Prediction]:
     return found
 
 
-def summary(verdicts: Sequence[str]) -> str:
-    """Return the summary line of a list of verdicts, such as ``3 to change, 1 cannot be known before, 20 unchanged``."""
+def summary(verdicts: Sequence[str], warned: int = 0) -> str:
+    """Return the summary line of a list of verdicts, such as ``3 to change, 1 cannot be known before, 20 unchanged``.
+
+    ``warned`` is the number of states with warnings, which the line names if there are any.
+    """
     counts = {verdict: verdicts.count(verdict) for verdict in WORDS}
     shown = {verdict for verdict, number in counts.items() if number} | {
         PredictedOutcome.CHANGE,
         PredictedOutcome.UNCHANGED,
     }
-    return ", ".join(f"{counts[verdict]} {words}" for verdict, words in WORDS.items() if verdict in shown)
+    parts = [f"{counts[verdict]} {words}" for verdict, words in WORDS.items() if verdict in shown]
+    return ", ".join([*parts, *([f"{warned} with warnings"] if warned else [])])
 
 
 @dataclass(slots=True)
@@ -209,7 +215,8 @@ def _prediction(
     if low.get("no_log"):
         # The engine has already masked the comment and the changes.
         files, what = tuple(file._replace(shown=False) for file in files), ()
-    return Prediction(name, low, verdict, comment, entry["changes"], what, files, reasons)
+    warnings = tuple(str(warning) for warning in entry.get("warnings") or ())
+    return Prediction(name, low, verdict, comment, entry["changes"], what, files, reasons, warnings)
 
 
 #: Decisions of the engine that call the state function.

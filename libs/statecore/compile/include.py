@@ -85,7 +85,7 @@ class _Gathering:
             text = f"An include of SLS '{rendered.sls}' is not an SLS or one environment: SLS"
             self._fault(text, rendered, written, hint=f"it is {entry!r}")
             return
-        absolute = self._absolute(wanted, rendered, written)
+        absolute = self._absolute(wanted, rendered, written, saltenv)
         if absolute is None:
             return
         if saltenv == _ANY_ENVIRONMENT:
@@ -109,7 +109,7 @@ class _Gathering:
         for sls in found:
             self.take(sls, saltenv, included_from)
 
-    def _absolute(self, wanted: str, rendered: RenderedSls, written: str) -> str | None:
+    def _absolute(self, wanted: str, rendered: RenderedSls, written: str, saltenv: str) -> str | None:
         """Return the full reference of an included SLS such as ``..common``; each leading dot goes up one level.
 
         None, and a fault, if it has more dots than the including SLS has levels.
@@ -119,7 +119,7 @@ class _Gathering:
             return wanted
         dots, rest = found.groups()
         levels = rendered.sls.split(".")
-        if rendered.file.endswith("/init.sls"):
+        if rendered.file.endswith(f"/{'/'.join(levels)}/init.sls"):
             levels.append("init")
         if len(dots) > len(levels):
             text = (
@@ -129,8 +129,10 @@ class _Gathering:
             self._fault(text, rendered, written)
             return None
         package = levels[: -len(dots)]
+        if rest or not package:
+            return ".".join([*package, rest])
         # ``.`` alone is the package: d/init.sls from d/b.sls. Salt calls it ``d.``, which no requisite can name.
-        return ".".join([*package, rest] if rest or not package else package)
+        return self.tree.package(".".join(package), rendered.saltenv if saltenv == _ANY_ENVIRONMENT else saltenv)
 
     def _having(self, wanted: str, rendered: RenderedSls, written: str) -> str | None:
 

@@ -199,6 +199,13 @@ class SlsTree:
         known = {_reference(path) for path in self._paths_in(saltenv) if path.endswith(".sls")}
         return sorted(ref for ref in known if fnmatchcase(ref, pattern))
 
+    def package(self, ref: str, saltenv: str) -> str:
+        """Return the SLS reference of the ``init.sls`` of a directory: the directory's own reference, or ``d.init`` if
+        the file ``d.sls`` has that one.
+        """
+        stem, paths = ref.replace(".", "/"), self._paths_in(saltenv)
+        return f"{ref}.init" if {f"{stem}.sls", f"{stem}/init.sls"} <= paths else ref
+
     def render(self, sls: str, saltenv: str) -> RenderedSls:
         """Return the rendered SLS file of an SLS reference. Raise SlsError with file and line."""
         known = self._rendered.get((sls, saltenv))

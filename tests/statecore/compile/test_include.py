@@ -44,6 +44,20 @@ ORDERS = {
         {"a.sls": f"include: [w]\n{STATE}", "w/init.sls": f"include: [.x]\n{STATE}", "w/x.sls": STATE},
         "w.x w a",
     ),
+    "a dot: the directory's init": (
+        {"a.sls": f"include: [d.b]\n{STATE}", "d/b.sls": f"include: ['.']\n{STATE}", "d/init.sls": STATE},
+        "d d.b a",
+    ),
+    "a dot: the directory's init, beside a file of its name": (
+        {
+            "a.sls": f"include: [d.b, d]\n{STATE}",
+            "d/b.sls": f"include: ['.']\n{STATE}",
+            "d.sls": "file: test.nop\n",
+            "d/init.sls": "include: [.c, '.']\ndirectory: test.nop\n",
+            "d/c.sls": STATE,
+        },
+        "d.c directory d.b file a",
+    ),
     "a file before a directory of its name": (
         {"a.sls": f"include: [b]\n{STATE}", "b.sls": "file: test.nop\n", "b/init.sls": "directory: test.nop\n"},
         "file a",

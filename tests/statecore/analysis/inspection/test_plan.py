@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from statecore.analysis.inspection.plan import Planned, apply, plan, report
+from statecore.analysis.plan_text import plan_text
 from statecore.analysis.planfile import PlanFault, drift, opened, sealed
 from statecore.model.errors import SlsError
 
@@ -188,6 +189,36 @@ def test_the_summary_names_what_there_is(minion: MakeMinion) -> None:
     assert report(plan(made.run_parts(), ["a"]))["summary"] == (
         "2 to change, 2 cannot be known before, 2 would fail, 0 unchanged"
     )
+
+
+WARNED = """x:
+  file.managed:
+    - name: /etc/x
+    - contents: new
+    - owmer: me
+still:
+  file.absent:
+    - name: /etc/none
+    - force_it: true
+same:
+  test.nop: []
+"""
+
+
+def test_warnings_are_shown(minion: MakeMinion) -> None:
+    """Also those of states that would not change."""
+    data = report(plan(minion({"a.sls": WARNED}).run_parts(), ["a"]))
+    assert data["summary"] == "1 to change, 2 unchanged, 2 with warnings"
+    warned = {each["id"]: each["warnings"] for each in data["states"]}
+    assert warned["same"] == []
+    assert "owmer" in warned["x"][0]
+    assert "a.sls:5" in warned["x"][0]
+    lines = plan_text(data).splitlines()
+    assert [line.split(" (")[0] for line in lines if line[:1] in "~ " and line[2:3] != " " and line.strip()] == [
+        "~ file.managed /etc/x",
+        "  file.absent /etc/none",
+    ]
+    assert [line for line in lines if line.startswith("    warning: ") and "force_it" in line and "a.sls:9" in line]
 
 
 def test_parallel_states_and_aggregates_are_planned_in_place(minion: MakeMinion) -> None:
