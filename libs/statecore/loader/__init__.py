@@ -268,9 +268,10 @@ class Loader:
         return near[0] if near else ""
 
     def near(self, name: str, ctx: Context) -> str:
-        """Return the execution function most similar to ``name``; "" if none is similar. For hints about a typo.
+        """Return the name of the execution function most similar to ``name``; "" if none is similar. For hints about a
+        typo.
 
-        Only the modules whose name is similar are imported, so that a wrong name is answered as fast as a right one.
+        Only modules with a similar name are imported, so that an unknown name is answered as fast as a known one.
         """
         module, _, function = name.partition(".")
         if not function:

@@ -1,8 +1,9 @@
-"""Execution functions with ``**kwargs`` that read few keywords or none from it, as many of Salt's do. A table.
+"""Table of the execution functions with ``**kwargs`` that use only a few named keywords of it, or none, as many of
+Salt's do.
 
-Such a function ignores a misspelt keyword, so the call would do something else than was meant. Jobs with a keyword that is
-one letter from a keyword of the function are refused. Functions that are not in the table take any keyword as data
-(``test.kwarg``), check their keywords themselves (``state.*``, ``git.*``), or pass them on.
+Such a function ignores a misspelt keyword, so the call would do something else than was meant. Jobs with a keyword
+that is one letter from a keyword of the function are refused. Functions that are not in the table take any keyword as
+data (``test.kwarg``), check their keywords themselves (``state.*``, ``git.*``), or pass them on.
 
 tests/statecore/loader/test_further_keywords.py compares the table with the functions.
 """
@@ -118,10 +119,11 @@ _SHORTEST = 3
 
 
 def near_miss(file: str, function: str, parameters: Parameters, kwargs: Mapping[str, object]) -> tuple[str, str] | None:
-    """Return (keyword of the call, keyword of the function that was probably meant); None if the call is fine.
+    """Return (misspelt keyword of the call, keyword of the function that was probably meant); None if no keyword of
+    the call is one letter from one of the function.
 
     ``file`` is the module's file name without suffix, such as "pkg_apt". Keywords of the publication (``__pub_*``) are
-    left out, and so are calls of functions that are not in the table.
+    not checked, and neither are calls of functions that are not in the table.
     """
     if parameters.named.keys() >= kwargs.keys() or (row := FURTHER.get(file, {}).get(function)) is None:
         return None

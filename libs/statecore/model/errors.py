@@ -1,8 +1,8 @@
 """Every error that statecore raises.
 
-``SlsError`` is a fault in the user's state tree and has a place. ``InvocationError`` and ``CommandError`` are faults of
-a call. ``StateFailure`` ends a state function. Any other exception is a bug in statecore. Each message says what
-failed, where, why, and what to do next.
+``SlsError`` is a fault in the user's state tree and has its file and line. ``InvocationError`` and ``CommandError``
+are faults of a call. ``StateFailure`` ends a state function. Any other exception is a bug in statecore. Each message
+says what failed, where, why, and what to do next.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A parser of command lines that names the nearest option when one is unknown."""
+"""A parser of command lines whose message about an unknown option names the most similar option."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ class OptionParser(argparse.ArgumentParser):
         self.exit(self.usage_code, f"{self.prog}: error: {self._hinted(message)}\n")
 
     def _hinted(self, message: str) -> str:
-        """Return a message of argparse; one about an unknown long option gets the nearest option that the help shows."""
+        """Return an error message of argparse. In a message about an unknown long option, name the most similar option
+        that the help shows.
+        """
         if not message.startswith(_UNKNOWN):
             return message
         words = message.removeprefix(_UNKNOWN).split()

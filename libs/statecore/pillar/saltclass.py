@@ -32,7 +32,7 @@ _REFERENCE = re.compile(r"(\\?)\$\{(.*?)\}")
 
 
 class Node(NamedTuple):
-    """What the inventory says of a minion."""
+    """The data of the inventory for one minion: pillar, class names, SLS names and saltenv."""
 
     pillar: dict[str, object]
     #: Class names, included classes before those that include them.
@@ -43,7 +43,7 @@ class Node(NamedTuple):
     environment: str
 
     def as_pillar(self, minion_id: str) -> dict[str, object]:
-        """Return the pillar, with the other data below ``__saltclass__``."""
+        """Return the pillar data of the minion; class names, SLS names, saltenv and id are below ``__saltclass__``."""
         about = {"states": self.states, "classes": self.classes, "environment": self.environment, "nodename": minion_id}
         return {"__saltclass__": about, **self.pillar}
 
@@ -74,7 +74,7 @@ def node_of(
 
 
 class _Inventory:
-    """Reads the files of one minion."""
+    """Reads those files of a saltclass inventory that concern one minion."""
 
     def __init__(self, root: Path, seen: dict[str, object], variables: Mapping[str, object]) -> None:
         self._root = root
@@ -85,7 +85,7 @@ class _Inventory:
         self._begun: set[str] = set()
 
     def node(self, minion_id: str) -> Node:
-        """Return the Node of a minion."""
+        """Read the minion's file and its classes, and return the Node."""
         files = [path for path in sorted((self._root / "nodes").rglob("*.yml")) if path.name == f"{minion_id}.yml"]
         if not files:
             log.warning("saltclass: %s has no node definition below %s/nodes", minion_id, self._root)
@@ -100,7 +100,9 @@ class _Inventory:
         return Node(_Expansion(pillar).whole(), list(self._data), list(dict.fromkeys(states)), environment)
 
     def _include(self, data: Mapping[str, Any]) -> None:
-        """Read the classes of a file, and their classes first."""
+        """Read the files of the classes that ``data``, the content of a file, names. The classes that such a file
+        names are read before it is added.
+        """
         patterns = data.get("classes") or ()
         for name, path in dict(found for pattern in patterns for found in self._files(str(pattern))).items():
             if name not in self._begun:
@@ -110,7 +112,7 @@ class _Inventory:
                 self._data[name] = inner
 
     def _files(self, pattern: str) -> Iterator[tuple[str, Path]]:
-        """Yield (class name, file) of a class or of a glob of classes."""
+        """Yield (class name, path of its file) for a class name, or for all classes that a glob matches."""
         classes = self._root / "classes"
         nested = pattern.replace(".", "/")
         found: dict[str, Path] = {}
@@ -159,7 +161,7 @@ class _Expansion:
         self._open: list[str] = []
 
     def whole(self) -> dict[str, object]:
-        """Return the data with all references replaced. A reference to nothing stays as it is written."""
+        """Return the pillar data with all references replaced. A reference to a missing key is left as it is."""
         return {key: self._value(value) for key, value in self._data.items()}
 
     def _value(self, value: object) -> object:

@@ -154,7 +154,9 @@ def _called(call: FunctionCall, served: LoadedModule, function: str, ctx: Contex
 
 
 def _hints(wrong: Iterable[str], names: Iterable[str]) -> str:
-    """Return the sentences "Did you mean 'a' instead of 'b'?" for unknown names that are similar to one of ``names``."""
+    """Return one sentence ". Did you mean 'a' instead of 'b'?" for each name in ``wrong`` (b) that is similar to one
+    of ``names`` (a), all in one text.
+    """
     near = [(name, found[0]) for name in wrong if (found := close_matches(name, names, n=1))]
     return "".join(f". Did you mean '{one}' instead of '{name}'?" for name, one in near)
 

@@ -29,7 +29,9 @@ _MOST_BYTES = 200_000
 
 
 class TooLarge(Exception):
-    """Raised for an event that is too large for the minion's bus. The message has both sizes."""
+    """Raised for an event that is too large for the minion's event bus. The message has the event's size and the
+    largest size.
+    """
 
 
 def bus_directory(opts: Mapping[str, object]) -> Path | None:
@@ -39,7 +41,8 @@ def bus_directory(opts: Mapping[str, object]) -> Path | None:
 
 
 def fire(directory: Path | None, tag: str, data: Mapping[str, object]) -> None:
-    """Send an event to all subscribers of a bus; ``_stamp`` (the time) is added to the data. Raises TooLarge.
+    """Send an event to all subscribers of the minion's event bus in ``directory``. The key ``_stamp`` (the current
+    time) is added to the data. Raises TooLarge.
 
     A subscriber that does not read for half a second loses the event, which is logged.
     """
@@ -80,7 +83,7 @@ class Subscription:
             self._socket.bind(f"/proc/self/fd/{way}/{self._path.name}")
 
     def next(self, seconds: float) -> tuple[str, dict[str, Any]] | None:
-        """Return the next event as (tag, data); None after so many seconds without one."""
+        """Return the next event as (tag, data); None if none arrives within the given seconds."""
         self._socket.settimeout(max(seconds, 0.001))
         try:
             frame = self._socket.recv(_MOST_BYTES)
@@ -90,7 +93,7 @@ class Subscription:
         return str(tag), dict(data)
 
     def events(self, seconds: float) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yield (tag, data) of the events that arrive within so many seconds."""
+        """Yield (tag, data) of the events that arrive within the given seconds."""
         deadline = time.monotonic() + seconds
         while (left := deadline - time.monotonic()) > 0:
             event = self.next(min(left, 3600.0))
@@ -98,7 +101,7 @@ class Subscription:
                 yield event
 
     def close(self) -> None:
-        """End the subscription."""
+        """Stop receiving events, and delete the subscriber's socket."""
         self._socket.close()
         self._path.unlink(missing_ok=True)
 

@@ -1,4 +1,4 @@
-"""The answers of the API to what goes wrong: an HTTP status and a text for each error. Pure."""
+"""The API's HTTP answers to errors: a status and a text for each error. Pure."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _REFUSALS: Mapping[str, int] = {
 
 
 class Refused(Exception):
-    """Raised to answer a request with a status and a text."""
+    """Raised by a route: the request is answered with this HTTP status and text."""
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(text)
@@ -37,7 +37,9 @@ class Refused(Exception):
 
 
 def status_of(error: Exception, *, debug: bool) -> tuple[int, str]:
-    """Return (HTTP status, text) of the answer to an error. ``debug``: an unexpected error says what failed."""
+    """Return (HTTP status, text) of the API's answer to an error. With ``debug`` the text for an unexpected error has
+    its message.
+    """
     if isinstance(error, Refused | BodyFault):
         return error.status, str(error)
     if isinstance(error, ChunkError):

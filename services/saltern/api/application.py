@@ -1,4 +1,6 @@
-"""The routes of the API: what Salt's ``rest_cherrypy`` answers at each path, for its own clients and unmodified ones."""
+"""The routes of the API: they answer the same paths as Salt's ``rest_cherrypy``, so that clients of Salt work
+unmodified.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,9 @@ Handler = Callable[["Api", Request], Awaitable[Response]]
 
 @dataclass
 class Api:
-    """The parts of one API server, as its routes use them."""
+    """The objects that all routes of one API server share: options, settings, connections, event feed, sessions,
+    metrics and log.
+    """
 
     options: MasterOptions
     settings: ApiSettings
@@ -67,7 +71,9 @@ class Api:
     # ------------------------------------------------------------------------------------------------- who asks, and what
 
     def token_of(self, request: HTTPConnection) -> str:
-        """Return the token of a request: the header X-Auth-Token, else the cookie. Raises Refused for a page of another site."""
+        """Return the token of a request: the header X-Auth-Token, else the session's cookie, else "". Raises Refused
+        if a page of another site uses the cookie.
+        """
         if token := request.headers.get("x-auth-token", ""):
             return token
         if token := request.cookies.get(COOKIE, ""):
@@ -75,7 +81,7 @@ class Api:
         return token
 
     async def signed_in(self, request: HTTPConnection, token: str | None = None) -> tuple[str, User]:
-        """Return (token, user) of a request. Raises Refused (401) if nobody is signed in."""
+        """Return (token, User) of a request. Raises Refused (401) if the token is missing, unknown or has expired."""
         token = self.token_of(request) if token is None else token
         user = await self.sessions.user_of(token)
         if user is None:
@@ -84,11 +90,13 @@ class Api:
         return token, user
 
     async def value(self, request: Request) -> object:
-        """Return the value of a request's body. Raises BodyFault."""
+        """Return the data in the body of a request, such as a list of chunks. Raises BodyFault."""
         return read_body(request.headers.get("content-type", ""), await request.body())
 
     async def run(self, request: Request, chunks: list[dict[str, Any]], token: str) -> list[object]:
-        """Run the chunks one after the other with a user's rights and return their values."""
+        """Run chunks of low data one after the other with the rights of the token's user. Return the list of their
+        values.
+        """
         found = []
         for chunk in chunks:
             value = await self.clients.run(chunk, token)
@@ -98,7 +106,7 @@ class Api:
 
 
 def note_jid(request: Request, value: object) -> None:
-    """Note the JID of a chunk's value for the access log."""
+    """Record the JID in ``value``, the value of a chunk, for the access log. A value without a JID is ignored."""
     jid = value.get("jid") if isinstance(value, Mapping) else None
     if isinstance(jid, str):
         request.state.notes["jid"] = jid
@@ -133,7 +141,7 @@ async def run(api: Api, request: Request) -> Response:
 
 
 async def login_page(api: Api, request: Request) -> Response:
-    """``GET /login``: says that one has to log in."""
+    """``GET /login``: a text that says that one has to log in."""
     return shown(request, {"status": None, "return": "Please log in"}, headers={"WWW-Authenticate": "Session"})
 
 
@@ -341,7 +349,7 @@ async def events(api: Api, request: Request) -> Response:
 
 
 class _Streamed(Response):
-    """A response that is an ASGI application of its own."""
+    """A response whose body is written by an ASGI application."""
 
     def __init__(self, application: ASGIApp) -> None:
         self._application = application
@@ -352,7 +360,7 @@ class _Streamed(Response):
 
 
 async def open_socket(api: Api, socket: WebSocket) -> None:
-    """``/ws`` or ``/ws/<token>``: events as messages."""
+    """``/ws`` or ``/ws/<token>``: a websocket that sends each event of the master's bus as a message."""
     given = socket.path_params.get("token") or socket.query_params.get("token")
     try:
         token, user = await api.signed_in(socket, given)
@@ -371,7 +379,7 @@ async def openapi(api: Api, request: Request) -> Response:
 
 
 async def openapi_page(api: Api, request: Request) -> Response:
-    """``GET /openapi``: the same, to be read."""
+    """``GET /openapi``: the description of this API as an HTML page."""
     return HTMLResponse(page(api.settings))
 
 
@@ -457,13 +465,13 @@ def _kind(request: Request) -> str | None:
 
 
 def shown(request: Request, value: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """Return a value as an answer of the type that the request prefers."""
+    """Return the response with a value in the body, in the format (JSON or YAML) that the request prefers."""
     kind = _kind(request) or JSON
     return Response(written(value, kind), status, {"Cache-Control": "private", **(headers or {})}, kind)
 
 
 def failed(api: Api, request: Request, error: Exception) -> Response:
-    """Return the answer to an error; an unexpected one is logged."""
+    """Return the response to a request that failed with this error; an unexpected error is logged."""
     status, text = status_of(error, debug=api.settings.debug)
     if status == 500:
         api.log.error("%s %s failed", request.method, request.url.path, exc_info=error)

@@ -1,4 +1,4 @@
-"""Reads the bodies of requests and writes those of answers: JSON, YAML, forms. Pure."""
+"""Parses the bodies of requests and formats those of responses: JSON, YAML and forms. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _DEPTH, _NODES = 100, 200_000
 
 
 class BodyFault(Exception):
-    """Raised for a body that cannot be read: the HTTP status and a text for the user."""
+    """Raised for a request body that cannot be read. It has the HTTP status and the text of the response."""
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(text)
@@ -26,7 +26,9 @@ class BodyFault(Exception):
 
 
 def read_body(kind: str, body: bytes) -> object:
-    """Return the value of a request's body; None for an empty one. ``kind``: the header Content-Type. Raises BodyFault."""
+    """Parse the body of a request and return its data; None for an empty body. ``kind``: the header Content-Type.
+    Raises BodyFault.
+    """
     if not body:
         return None
     name = kind.partition(";")[0].strip().lower() or "application/x-www-form-urlencoded"
@@ -57,7 +59,9 @@ def _yaml(text: str) -> object:
 
 
 def _check_yaml(text: str) -> None:
-    """Raise BodyFault for YAML with aliases (a small document could name a large one a million times), or too deep or large."""
+    """Raise BodyFault for a YAML text with aliases (a small document could repeat a large value a million times), with
+    too many nested levels, or with too many values.
+    """
     depth = 0
     for count, event in enumerate(yaml.parse(text, Loader=yaml.CSafeLoader)):
         if isinstance(event, yaml.AliasEvent):
@@ -92,7 +96,7 @@ def _form(text: str) -> object:
 
 
 def _yaml_or_text(text: str) -> object:
-    """Return an argument as Salt's command line reads it: YAML, but text stays text where YAML makes a date of it."""
+    """Parse an argument as Salt's command line does: as YAML, but a text that YAML would turn into a date stays text."""
     try:
         value = _yaml(text)
     except BodyFault:
@@ -110,7 +114,7 @@ _READERS = {
 
 
 def accepted(accept: str, kinds: tuple[str, ...] = (JSON, YAML)) -> str | None:
-    """Return the type of ``kinds`` that a header Accept prefers; None if it accepts none of them."""
+    """Return the one of the content types ``kinds`` that a header Accept prefers; None if it accepts none of them."""
     if not accept.strip():
         return kinds[0]
     best: tuple[float, int, int] | None = None
@@ -132,7 +136,7 @@ def accepted(accept: str, kinds: tuple[str, ...] = (JSON, YAML)) -> str | None:
 
 
 def written(value: object, kind: str) -> bytes:
-    """Return a value as the body of an answer of the type ``kind``, JSON or YAML."""
+    """Return a value as the bytes of a response body of the content type ``kind``, JSON or YAML."""
     if kind == YAML:
         # Through JSON, so that both forms show the same.
         return yaml.dump(
@@ -142,7 +146,9 @@ def written(value: object, kind: str) -> bytes:
 
 
 def lowstate_of(value: object) -> list[dict[str, Any]]:
-    """Return the chunks of a request's value: a map is one chunk. Raises BodyFault for anything else."""
+    """Return the list of chunks of low data in a request's data; a map is one chunk. Raises BodyFault for anything
+    else.
+    """
     chunks = [value] if isinstance(value, Mapping) else value
     if not isinstance(chunks, list):
         raise BodyFault(400, "Lowstates must be a list")

@@ -37,11 +37,11 @@ _SILENT = (
 
 
 class ChunkError(Exception):
-    """Raised for a chunk that cannot be understood; the message is for the user."""
+    """Raised for a malformed chunk of low data. The message is sent to the user."""
 
 
 class Clients:
-    """The clients of the API, for all users."""
+    """The clients of the API: each is a function that runs one chunk of low data."""
 
     def __init__(self, link: MasterLink, feed: EventFeed, options: MasterOptions) -> None:
         self._link = link
@@ -148,7 +148,7 @@ def _shown(found: JobReturn, *, full: bool) -> object:
 
 
 def _job_call(chunk: Chunk) -> JobCall:
-    """Return the job that a chunk of a local client asks for. Raises ChunkError."""
+    """Return the JobCall (target, function, arguments) that a chunk of a local client describes. Raises ChunkError."""
     if "tgt" not in chunk:
         raise ChunkError("the chunk names no target in 'tgt'")
     # Salt forgot expr_form, which pepper's library still sends.
@@ -198,7 +198,8 @@ def _number(chunk: Chunk, name: str, default: float) -> float:
 
 
 async def with_credentials(link: MasterLink, chunk: Chunk, address: str) -> tuple[str, bool]:
-    """Return (token, whether it was made for this chunk) of a chunk of ``/run``: its token, or a login by its credentials.
+    """Return (token, True if it was made for this chunk) for a chunk of ``POST /run``: the token in the chunk, or a
+    new one for the chunk's user name and password.
 
     Raises ControlError for wrong or missing credentials.
     """

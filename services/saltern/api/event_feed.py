@@ -1,7 +1,7 @@
-"""Spreads the events of the bus to the API's listeners, and to the requests that wait for a job.
+"""Passes each event of the master's bus to the API's listeners, and to the requests that wait for a job.
 
-An event has an id that every replica computes alike: ``<milliseconds>-<digest of the frame>``. Workers keep the same frame
-in Redis, so a listener that lost its connection continues where it was, at any replica.
+An event has an id that every replica of the API computes alike: ``<milliseconds>-<digest of the frame>``. Workers
+store the same frame in Redis, so a listener that lost its connection can continue at any replica.
 
 Source: docs/api.md#events
 """
@@ -29,28 +29,32 @@ EVENT_ID = re.compile(r"(\d{1,15})-([0-9a-f]{16})")
 
 @dataclass(frozen=True, slots=True)
 class FeedEvent:
-    """One event for listeners: its id, tag, and the JSON text ``{"tag": ..., "data": ...}``."""
+    """One event as listeners get it: its id, its tag, and the JSON text ``{"tag": ..., "data": ...}``."""
 
     id: str
     tag: str
     text: str
 
     def sse(self) -> bytes:
-        """Return the event as Server-Sent Events have it; the first two lines are Salt's."""
+        """Return the event as bytes in the format of Server-Sent Events. The lines ``tag`` and ``data`` are those of
+        Salt's API; ``id`` is added.
+        """
         tag = self.tag.replace("\r", " ").replace("\n", " ")
         return f"tag: {tag}\ndata: {self.text}\nid: {self.id}\n\n".encode()
 
 
 @dataclass(eq=False)
 class Listener:
-    """The queue of one listener. ``lost`` is set when the queue was full: its stream ends then."""
+    """A listener's queue of events to write. ``lost`` is set when an event found the queue full; the listener's stream
+    then ends.
+    """
 
     queue: asyncio.Queue[FeedEvent]
     lost: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 def event_of_frame(frame: bytes) -> FeedEvent | None:
-    """Return the event of a frame of the bus, or of one that was kept; None if the frame is no event."""
+    """Return the FeedEvent for a packed event, from the bus or from Redis; None if the bytes are no event."""
     event = unpack(frame)
     if event is None:
         return None
@@ -59,7 +63,9 @@ def event_of_frame(frame: bytes) -> FeedEvent | None:
 
 
 def id_of(frame: bytes, data: Mapping[str, object]) -> str:
-    """Return the id of an event: the milliseconds of its ``_stamp`` and a digest of its frame."""
+    """Return the id of an event, ``<milliseconds>-<digest>``: the time in its ``_stamp``, and the digest of its packed
+    bytes.
+    """
     try:
         stamp = datetime.fromisoformat(str(data.get("_stamp")))
         seconds = (stamp if stamp.tzinfo else stamp.replace(tzinfo=UTC)).timestamp()
@@ -69,10 +75,12 @@ def id_of(frame: bytes, data: Mapping[str, object]) -> str:
 
 
 class EventFeed:
-    """The events of the bus, for listeners and for requests that wait for a job."""
+    """Passes the events of the bus to the listeners, and to the requests that wait for a job."""
 
     def __init__(self, queue: int, dropped: Callable[[], None]) -> None:
-        """Create a feed without listeners. ``queue``: events that wait for one listener; ``dropped`` is called for a slow one."""
+        """Create a feed without listeners. ``queue``: most events that wait for one listener. ``dropped`` is called
+        when the queue of a slow listener is full.
+        """
         self._size = queue
         self._dropped = dropped
         self._listeners: set[Listener] = set()
@@ -90,7 +98,7 @@ class EventFeed:
         return listener
 
     def leave(self, listener: Listener) -> None:
-        """Stop to queue events for a listener."""
+        """Stop putting events into the queue of a listener."""
         self._listeners.discard(listener)
 
     def wait_for(self, jid: str, receiver: JobEvents) -> None:
@@ -98,14 +106,16 @@ class EventFeed:
         self._jobs.setdefault(jid, set()).add(receiver)
 
     def forget(self, jid: str, receiver: JobEvents) -> None:
-        """Stop to call ``receiver`` for the events of a job."""
+        """Stop calling ``receiver`` for the events of the job or runner ``jid``."""
         receivers = self._jobs.get(jid, set())
         receivers.discard(receiver)
         if not receivers:
             self._jobs.pop(jid, None)
 
     def receive(self, tag: str, frame: bytes) -> None:
-        """Hand one event of the bus to all who want it. Its data is read only if somebody does."""
+        """Pass one event of the bus to the requests that wait for its job, and to all listeners. The data is unpacked
+        only if there is one of them.
+        """
         parts = tag.split("/", 3)
         receivers = self._jobs.get(parts[2]) if len(parts) > 2 and parts[0] == "salt" else None
         if receivers and (event := unpack(frame)) is not None:

@@ -1,6 +1,7 @@
-"""What every request passes: the address, the size and speed of the body, pages of other origins, the access log, metrics.
+"""ASGI middleware that checks each request before it reaches a route: the client's address, the size and speed of the
+body, and the origin of web pages. It also writes the access log and the metrics.
 
-An ASGI middleware. Nothing that logs in is logged: neither queries, nor headers, nor bodies.
+The log has no queries, headers or bodies, because these may contain passwords and tokens.
 """
 
 from __future__ import annotations
@@ -44,12 +45,14 @@ _PATHS = frozenset(
 
 
 class Guard:
-    """The middleware around the API's routes."""
+    """ASGI middleware around the API's routes: checks each request, logs it and measures it."""
 
     def __init__(
         self, app: ASGIApp, settings: ApiSettings, metrics: Metrics, log: logging.Logger, page: Callable[[], Response]
     ) -> None:
-        """Guard ``app``. ``page`` makes the answer to browsers that ask for HTML, where ``app`` is set."""
+        """Put the middleware around ``app``. ``page`` returns the response to browsers that ask for HTML, if the
+        setting ``app`` is set.
+        """
         self._app = app
         self._settings = settings
         self._metrics = metrics
@@ -90,7 +93,9 @@ class Guard:
             self._note(scope, status, time.monotonic() - started, notes)
 
     def _refused(self, scope: Scope) -> Response | None:
-        """Return the answer to a request that reaches no route; None if it does."""
+        """Return the response if the middleware itself answers the request, such as a refusal; None if a route must
+        answer it.
+        """
         headers = Headers(scope=scope)
         if self._networks and not self._may_come(address_of(scope)):
             return JSONResponse({"status": 403, "return": "Bad IP"}, 403)
@@ -110,7 +115,9 @@ class Guard:
         return any(found in network for network in self._networks)
 
     def _bounded(self, scope: Scope, headers: Mapping[str, str], receive: Receive) -> Receive:
-        """Return ``receive`` with a limit for the body's size and time. It raises BodyFault."""
+        """Return the ASGI function ``receive`` with limits for the size of the request's body and for the time to
+        receive it. The returned function raises BodyFault above a limit.
+        """
         if scope["type"] == "websocket":
             return receive
         most, seconds = self._settings.max_request_body_size, self._settings.body_seconds
@@ -155,9 +162,10 @@ class Guard:
 
 
 async def _discard(receive: Receive, end: float) -> None:
-    """Read and drop the rest of a body, until ``end`` on the monotonic clock and up to _DISCARDED bytes.
+    """Read and drop the rest of a request's body, until ``end`` (seconds of the monotonic clock) and at most
+    _DISCARDED bytes.
 
-    A client that is still sending would get a broken connection in place of the answer.
+    Otherwise a client that is still sending the body would see a broken connection in place of the response.
     """
     left = _DISCARDED
     while left > 0:
@@ -171,7 +179,7 @@ async def _discard(receive: Receive, end: float) -> None:
 
 
 def address_of(scope: MutableMapping[str, Any]) -> str:
-    """Return the address of a request's client; empty if it is unknown."""
+    """Return the IP address of a request's client; empty text if it is unknown."""
     client = scope.get("client")
     return str(client[0]) if client else ""
 
@@ -187,9 +195,10 @@ def wants_page(method: str, path: str, headers: Mapping[str, str], settings: Api
 
 
 def cross_origin(headers: Mapping[str, str], settings: ApiSettings) -> list[tuple[bytes, bytes]]:
-    """Return the headers of an answer to a page of another origin.
+    """Return the response headers that allow a web page of another origin to read the response (CORS).
 
-    Any page may read answers to requests with a token; with a user's cookie only pages of ``cors_origin``.
+    Any page may read responses to requests with a token in a header. Responses to requests with a user's cookie may be
+    read only by pages whose origin is in ``cors_origin``.
     """
     origin = headers.get("origin")
     if not origin:
@@ -202,7 +211,7 @@ def cross_origin(headers: Mapping[str, str], settings: ApiSettings) -> list[tupl
 
 
 def preflight(headers: Mapping[str, str]) -> Response:
-    """Return the answer to an OPTIONS request; Salt's API answers 500 to it."""
+    """Return the response to an OPTIONS request of a browser (CORS preflight); Salt's API answers 500 to it."""
     more = {"Allow": _METHODS}
     if headers.get("access-control-request-method") in ("GET", "POST"):
         more |= {
@@ -214,7 +223,9 @@ def preflight(headers: Mapping[str, str]) -> Response:
 
 
 def check_origin(headers: Mapping[str, str], settings: ApiSettings) -> None:
-    """Raise Refused if a page of another origin uses a user's cookie: the user may not know about the request."""
+    """Raise Refused if a web page of another origin sends a request with a user's cookie: the user may not know about
+    the request.
+    """
     origin, host = headers.get("origin"), headers.get("host", "")
     if headers.get("sec-fetch-site") == "cross-site" and origin not in settings.cors_origin:
         raise Refused(403, "a page of another site may not use the cookie: send the header X-Auth-Token")

@@ -1,6 +1,8 @@
-"""Publishes jobs and starts runners for a user, and waits for what they return. ``kit.jobs.wait`` decides; this module waits.
+"""Publishes jobs and starts runners for a user, and waits for their results. ``kit.jobs.wait`` decides what to do
+next; this module does it.
 
-The job cache is the truth, the bus wakes: a return that the bus lost is found at the next deadline.
+Returns arrive as events of the bus. A return whose event was lost is found in the job cache at the next time at which
+the job cache is read.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ _FIRST_LOOK, _LONGEST_LOOK = 1.0, 15.0
 
 @dataclass(frozen=True)
 class JobCall:
-    """A job that a user asks for: target, function and arguments, and further fields of the publication."""
+    """A job that a user wants to publish: target, function and arguments, and further fields of the publication."""
 
     tgt: object
     tgt_type: str
@@ -41,7 +43,7 @@ class JobCall:
 
 @dataclass(frozen=True)
 class JobReturn:
-    """What a minion returned for a job: its load, or None if it did not return in time."""
+    """The return of one minion for a job: the load that the minion sent, or None if it did not return in time."""
 
     minion: str
     jid: str
@@ -49,7 +51,7 @@ class JobReturn:
 
 
 class JobRuns:
-    """Jobs and runners of one signed-in user."""
+    """Publishes jobs and starts runners with the token of one signed-in user."""
 
     def __init__(self, link: MasterLink, feed: EventFeed, options: MasterOptions, token: str) -> None:
         self._link = link
@@ -73,7 +75,9 @@ class JobRuns:
         return answer
 
     async def returns(self, call: JobCall, timeout: float) -> AsyncIterator[JobReturn]:
-        """Publish a job and yield the return of each minion; silent minions come last, with None."""
+        """Publish a job and yield a JobReturn for each minion when its return arrives. Minions that do not return come
+        last, with the load None.
+        """
         job = await self.publish(call)
         if not job["jid"]:
             for minion in job["missing"] if call.tgt_type == "list" else ():
@@ -156,7 +160,9 @@ class JobRuns:
         return found
 
     async def drawn(self, call: JobCall, count: int, timeout: float) -> list[str]:
-        """Return the ids of at most ``count`` random minions of the target that answer and have the function."""
+        """Return the ids of at most ``count`` minions, chosen at random from those minions of the target that answer
+        and have the function.
+        """
         fun = str(call.fun)
         asked = JobCall(call.tgt, call.tgt_type, "sys.list_functions", [fun.partition(".")[0]], call.kwargs)
         capable = []
@@ -169,9 +175,10 @@ class JobRuns:
     async def batch(
         self, call: JobCall, size: str, timeout: float, *, failhard: bool, wait: float
     ) -> AsyncIterator[JobReturn]:
-        """Run a job on at most ``size`` minions at a time ("3", "50%"); yield each return as it comes.
+        """Run a job on at most ``size`` minions of the target at a time; yield a JobReturn for each minion. ``size``:
+        a number ("3") or a percentage ("50%").
 
-        A minion that does not answer a ping first gets no job. Raises ValueError for another size.
+        Minions that do not answer a ping beforehand do not get the job. Raises ValueError for a malformed ``size``.
         """
         batch_size(size, 1)
         ping = JobCall(
@@ -207,7 +214,7 @@ class JobRuns:
                 task.cancel()
 
     async def start_runner(self, fun: str, arg: Sequence[object], kwarg: Mapping[str, object]) -> dict[str, str]:
-        """Start a runner and return {tag, jid}."""
+        """Start a runner without waiting for it. Return {"tag": prefix of the tags of its events, "jid": JID}."""
         answer: dict[str, str] = await self._link.call(
             "runner", token=self._token, fun=fun, arg=list(arg), kwarg=dict(kwarg), request_id=os.urandom(16).hex()
         )
@@ -216,9 +223,8 @@ class JobRuns:
     async def runner(
         self, fun: str, arg: Sequence[object], kwarg: Mapping[str, object], timeout: float
     ) -> tuple[str, Mapping[str, object]]:
-        """Run a runner to its end and return (tag of its event, data of the event). Raises TimeoutError after ``timeout`` seconds.
-
-        ``timeout`` 0: no limit.
+        """Run a runner, wait for its end, and return (tag, data) of the event with its result. Raises TimeoutError
+        after ``timeout`` seconds; 0: no limit.
         """
         started = await self.start_runner(fun, arg, kwarg)
         jid, tag = started["jid"], f"{started['tag']}/ret"

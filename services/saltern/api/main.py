@@ -1,4 +1,5 @@
-"""The role api: serves Salt's REST API over HTTP. It holds no key but its own and no state: any replica answers any request.
+"""The role api: serves Salt's REST API over HTTP. It has no key but its own and stores nothing, so any replica can
+answer any request.
 
 Source: docs/api.md
 """
@@ -136,15 +137,17 @@ def _tls(settings: ApiSettings) -> ssl.SSLContext:
 
 
 class _Server(uvicorn.Server):
-    """uvicorn's server without signal handlers: the role has its own."""
+    """uvicorn's server without its signal handlers, because the role installs its own."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Do nothing."""
+        """Do nothing: the role's own signal handlers stay installed."""
         yield
 
     def listen(self, settings: ApiSettings) -> Any:
-        """Return the listening socket. Raises ConfigError; PortTaken if another process listens there."""
+        """Open and return the listening socket. Raises ConfigError; PortTaken if another process listens on the TCP
+        port.
+        """
         try:
             return self.config.bind_socket()
         except (OSError, SystemExit) as error:
@@ -154,7 +157,7 @@ class _Server(uvicorn.Server):
 
 
 class _Bounds:
-    """The connections of a server: how many there are, in all and of each address."""
+    """Counts the open connections of a server, in all and for each IP address, and refuses those above the limits."""
 
     def __init__(self, role: Role, settings: ApiSettings) -> None:
         self._settings = settings
@@ -162,7 +165,7 @@ class _Bounds:
         self._addresses: Counter[str] = Counter()
 
     def admit(self, address: str) -> bool:
-        """Count a new connection of an address; return False if there are too many."""
+        """Count a new connection from an IP address and return True; return False if there are too many connections."""
         most = self._settings.max_connections_of_address
         limit = ""
         if self._addresses.total() >= self._settings.max_connections:
@@ -176,13 +179,15 @@ class _Bounds:
         return True
 
     def leave(self, address: str) -> None:
-        """Forget a connection that was admitted."""
+        """Count a connection that was admitted as closed."""
         self._addresses[address] -= 1
         if self._addresses[address] <= 0:
             del self._addresses[address]
 
     def protocol(self) -> type[asyncio.Protocol]:
-        """Return uvicorn's HTTP protocol with these bounds, and with a time for the headers of a connection's first request."""
+        """Return uvicorn's class for HTTP connections with these limits, and with a time limit for the headers of a
+        connection's first request.
+        """
         bounds, seconds = self, float(self._settings.body_seconds)
 
         class BoundedProtocol(H11Protocol):

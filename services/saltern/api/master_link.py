@@ -1,6 +1,7 @@
-"""The API's connections to the master: requests to port 4507, and events of port 4513, on an asyncio loop.
+"""The API's connections to the master, on an asyncio loop: requests to port 4507, and events of port 4513.
 
-libzmq signals its file descriptor at its edges only: after each event, and after each send, everything that arrived is read.
+libzmq makes its file descriptor readable only when its state changes. So all messages that have arrived are read after
+each such change and after each send.
 """
 
 from __future__ import annotations
@@ -38,11 +39,13 @@ def _descriptor(socket: zmq.Socket[bytes]) -> int:
 
 
 class Busy(Exception):
-    """Raised when too many requests wait for the master already."""
+    """Raised when a request cannot be sent, because too many earlier requests still wait for the master's answer."""
 
 
 class MasterLink:
-    """A client for port 4507 that sends any number of requests at once. It belongs to one asyncio loop."""
+    """A client for the master's port 4507 that can have any number of requests in flight. It belongs to one asyncio
+    loop.
+    """
 
     def __init__(self, context: zmq.Context[zmq.Socket[bytes]], options: MasterOptions, keys: LinkKeys) -> None:
         """Connect to the master; ``start`` begins to receive."""
@@ -65,7 +68,9 @@ class MasterLink:
         self._connection.close()
 
     def tick(self) -> None:
-        """Follow replaced keys, and read what arrived. Call this every TICK seconds."""
+        """Connect again if a key of the link was replaced, and read the answers that have arrived. Call this every
+        TICK seconds.
+        """
         if self._connection.is_due():
             self._connection.follow()
         self.receive()
@@ -82,10 +87,10 @@ class MasterLink:
                 future.set_result(frames[2])
 
     async def call(self, cmd: str, *, timeout: float = CONTROL_PATIENCE, once: bool = False, **fields: object) -> Any:
-        """Send a command of the master and return the value of the answer.
+        """Send a command to the master and return the value of the answer.
 
-        ``timeout``: seconds. ``once``: do not repeat the request when no answer comes (a login is no idempotent command). Raises
-        ControlError, ControlTimeout, and Busy.
+        ``timeout``: seconds to wait for the answer. ``once``: do not send the request again if no answer comes, for
+        commands such as a login that must not be repeated. Raises ControlError, ControlTimeout, and Busy.
         """
         if len(self._waiting) >= _MOST_REQUESTS:
             raise Busy(f"{_MOST_REQUESTS} requests wait for the master")
@@ -117,7 +122,7 @@ class MasterLink:
 
 
 class BusReader:
-    """Receives all events of the bus and hands each frame to a function, with its tag."""
+    """Receives all events of the master's bus and passes the tag and the packed bytes of each to a function."""
 
     def __init__(
         self,
@@ -126,7 +131,7 @@ class BusReader:
         keys: LinkKeys,
         receiver: Callable[[str, bytes], None],
     ) -> None:
-        """Connect to the event publisher; ``receiver`` gets (tag, frame) of each event."""
+        """Connect to the event publisher. ``receiver`` is called with (tag, packed event) for each event."""
         self._socket = context.socket(zmq.SUB)
         self._socket.setsockopt(zmq.RCVHWM, QUEUED_EVENTS)
         self._socket.setsockopt(zmq.LINGER, 0)
@@ -148,13 +153,15 @@ class BusReader:
         self._connection.close()
 
     def tick(self) -> None:
-        """Follow replaced keys, and read what arrived. Call this every TICK seconds."""
+        """Connect again if a key of the link was replaced, and read the events that have arrived. Call this every TICK
+        seconds.
+        """
         if self._connection.is_due():
             self._connection.follow()
         self.receive()
 
     def receive(self) -> None:
-        """Hand on every event that arrived."""
+        """Pass every event that has arrived to the receiver."""
         while True:
             try:
                 frame = self._socket.recv(zmq.NOBLOCK)

@@ -1,4 +1,4 @@
-"""The API's description of itself: OpenAPI 3.1, and a page of it without scripts."""
+"""The description of the API: as an OpenAPI 3.1 document, and as an HTML page without scripts."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ _MEANING: Mapping[int, str] = {
 
 
 def document(settings: ApiSettings) -> dict[str, Any]:
-    """Return the description as an OpenAPI document."""
+    """Return the description of the API as an OpenAPI document."""
     paths: dict[str, dict[str, Any]] = {}
     for verb, path, session, summary, statuses in _ROWS:
         operation: dict[str, Any] = {
@@ -97,7 +97,7 @@ def document(settings: ApiSettings) -> dict[str, Any]:
 
 
 def page(settings: ApiSettings) -> str:
-    """Return the description as an HTML page."""
+    """Return the description of the API as an HTML page."""
     rows = "".join(
         f"<tr><td><code>{verb.upper()} {escape(settings.root_prefix + path)}</code></td><td>{escape(summary)}</td>"
         f"<td>{'yes' if session else ''}</td><td>{', '.join(map(str, statuses))}</td></tr>"

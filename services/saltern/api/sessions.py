@@ -1,4 +1,6 @@
-"""Who a token belongs to: asked of the master, and remembered for a few seconds. The master decides about each command itself."""
+"""Finds the user of a token: asks the master, and caches the answer for a few seconds. The cache gives no rights: the
+master checks the token of each command itself.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ _MOST = 10_000
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """A signed-in user: name, whether any row gives the user a right, and the end of the token in seconds since 1970."""
+    """A signed-in user: the name, whether the user has any right, and the time at which the token expires (seconds
+    since 1970).
+    """
 
     name: str
     has_rights: bool
@@ -27,7 +31,7 @@ class User:
 
 
 class Sessions:
-    """The users of recently seen tokens, by the digest of the token."""
+    """Cache of the users of recently seen tokens, by the digest of the token."""
 
     def __init__(self, link: MasterLink) -> None:
         self._link = link
@@ -50,7 +54,7 @@ class Sessions:
         return user if user is not None and user.expire > time.time() else None
 
     def forget(self, token: str) -> None:
-        """Ask the master about this token the next time."""
+        """Remove a token from the cache, so that the master is asked about it the next time."""
         self._known.pop(hashlib.sha256(token.encode()).digest(), None)
 
     async def _ask(self, token: str) -> User | None:

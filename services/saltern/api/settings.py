@@ -67,7 +67,9 @@ class ApiSettings(Values):
 
 
 def read_settings(given: Mapping[str, object]) -> tuple[ApiSettings, list[str]]:
-    """Return (the settings, sentences about settings that have no effect). Raises ConfigError with all errors."""
+    """Read the option ``rest_cherrypy``. Return (ApiSettings, sentences about settings that have no effect). Raises
+    ConfigError with all errors.
+    """
     hints = typing.get_type_hints(ApiSettings)
     names = {field.name for field in dataclasses.fields(ApiSettings)}
     values: dict[str, Any] = {}

@@ -35,7 +35,7 @@ _MOST_MESSAGES = 100
 
 @dataclass
 class Streams:
-    """The event streams of all listeners."""
+    """Writes events of the master's bus to the clients of ``/events`` and ``/ws``."""
 
     link: MasterLink
     feed: EventFeed
@@ -44,7 +44,9 @@ class Streams:
     _kept_until: float = 0.0
 
     async def keep_events(self, after: int | None = None) -> list[tuple[int, bytes]]:
-        """Return kept events after a time (milliseconds since 1970); ask workers to keep events, if nobody did of late."""
+        """Return the events that are stored in Redis from the time ``after`` on (milliseconds since 1970) as
+        (milliseconds, packed event). Also ask the workers to go on storing all events, if that was not done lately.
+        """
         now = time.monotonic()
         if after is None and now < self._kept_until:
             return []
@@ -55,7 +57,9 @@ class Streams:
         return [(int(at), frame) for at, frame in found]
 
     async def missed(self, last: str) -> list[FeedEvent]:
-        """Return the kept events after the one with the id ``last``; [] for an id that is none."""
+        """Return the stored events that came after the event with the id ``last``; [] if ``last`` is not the id of an
+        event.
+        """
         form = EVENT_ID.fullmatch(last)
         if form is None:
             return []
@@ -80,7 +84,9 @@ class Streams:
     async def run(
         self, token: str, last: str, write: Callable[[FeedEvent | None], Awaitable[None]], gone: asyncio.Event
     ) -> None:
-        """Write events until the token ends, the listener is too slow, or ``gone`` is set. None is a sign of life."""
+        """Call ``write`` for each event until the token expires, the listener is too slow, or ``gone`` is set.
+        ``write(None)`` sends a sign of life. ``last``: id of the event after which to continue, or empty.
+        """
         listener = self.feed.listen()
         try:
             with contextlib.suppress(ControlError, ControlTimeout):
@@ -105,7 +111,7 @@ class Streams:
         gone: asyncio.Event,
         sent: dict[str, None],
     ) -> None:
-        """Write the events of about _SIGN_SECONDS, and a sign of life if none came."""
+        """Write the events that arrive in about _SIGN_SECONDS seconds. If none arrived, write a sign of life."""
         end, wrote = time.monotonic() + _SIGN_SECONDS, False
         while (left := end - time.monotonic()) > 0 and not gone.is_set() and not listener.lost.is_set():
             try:
@@ -127,7 +133,7 @@ class Streams:
 
 
 class EventStream:
-    """The answer to ``/events``: an ASGI application."""
+    """The response to ``GET /events``, as an ASGI application: a stream of Server-Sent Events."""
 
     def __init__(self, streams: Streams, token: str, last: str) -> None:
         """Prepare the stream for a user's token. ``last``: the header Last-Event-ID, or empty."""
@@ -136,7 +142,7 @@ class EventStream:
         self._last = last
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Write events until the client leaves."""
+        """Write events to the response until the client closes the connection or the stream ends."""
         headers = [
             (b"content-type", b"text/event-stream;charset=utf-8"),
             (b"cache-control", b"no-cache"),

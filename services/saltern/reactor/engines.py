@@ -58,12 +58,16 @@ USER = "engines"
 
 
 class EnginesEnded(Exception):
-    """Raised when the process that watches over the engines has ended by itself. The message says how."""
+    """Raised when the parent process of the engines has ended without having been asked to. The message says how it
+    ended.
+    """
 
 
 @dataclass(frozen=True)
 class _Links:
-    """Connections of one engine to the master: port 4507, and the event bus for what the engine itself waits for."""
+    """Connections of one engine to the master: port 4507, and a subscription to the event bus for results that
+    ``EngineMaster`` itself waits for.
+    """
 
     options: MasterOptions
     control: ControlClient
@@ -73,8 +77,8 @@ class _Links:
 
 
 class EngineMaster(ControlMaster):
-    """The master as an engine uses it. What an engine reads of the event bus has a connection of its own, so that a wait for
-    a runner takes no event from the engine.
+    """The master as an engine uses it. The events that the engine reads arrive over a connection of their own, so that
+    they are not lost while the engine waits for a runner's result.
     """
 
     def __init__(self, role: Role) -> None:
@@ -85,9 +89,10 @@ class EngineMaster(ControlMaster):
         super().__init__(self._opened(), "", self._opened)
 
     def events(self, prefix: str, seconds: float) -> Iterator[tuple[str, Mapping[str, object]]]:
-        """Yield (tag, data) of the bus' events with this tag prefix for ``seconds`` seconds.
+        """Yield (tag, data) of the events of the master's bus whose tags start with the prefix, for ``seconds``
+        seconds.
 
-        From the first call on, events wait for the next call.
+        After the first call, events that arrive between two calls are stored for the next call.
         """
         stream = self._opened_stream()
         deadline = time.monotonic() + seconds
@@ -108,7 +113,7 @@ class EngineMaster(ControlMaster):
         return self._stream
 
     def _opened(self) -> _Links:
-        """Return new connections. They end with the process."""
+        """Return new connections to the master, which stay open until the process ends."""
         options, keys = self._role.options, LinkKeys.load(self._role.keys)
         context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         store = event_stores(self._role)("engine")
@@ -133,7 +138,7 @@ class EngineLock:
         self._away = False
 
     def held(self) -> bool:
-        """Return whether this process has the lock, which is renewed if that is due.
+        """Return whether this process has the lock. Also renews the lock, if it is time to do so.
 
         While Redis does not answer, the lock counts as held until it would have expired.
         """
@@ -153,7 +158,7 @@ class EngineLock:
         return self._clock() < self._lost_at
 
     def release(self) -> None:
-        """Let another reactor run the engines at once."""
+        """Give up the lock, so that another reactor runs the engines at once."""
         try:
             self._locks.release(_LOCK, self._owner)
         except StoreError as error:
@@ -164,14 +169,16 @@ class EngineParent:
     """The process that runs the engines of one reactor, as the reactor's main loop sees it."""
 
     def __init__(self, role: Role, rows: Sequence[EngineRow]) -> None:
-        """Start the process. Call before this process has ZeroMQ sockets and threads of its own."""
+        """Start the process that runs the engines. Call this before the present process has ZeroMQ sockets and threads
+        of its own.
+        """
         parent = os.getpid()
         self._pid = os.fork()
         if not self._pid:
             _become(role, rows, parent)
 
     def check(self) -> None:
-        """Raise EnginesEnded if the process has ended."""
+        """Raise EnginesEnded if the process that runs the engines has ended."""
         pid, status = os.waitpid(self._pid, os.WNOHANG)
         if pid:
             self._pid = 0
@@ -179,7 +186,7 @@ class EngineParent:
             raise EnginesEnded(f"the process of the engines ended with {code}; its log says why")
 
     def stop(self) -> None:
-        """End the process and all engines."""
+        """End the process that runs the engines, and all engines."""
         if not self._pid:
             return
         os.kill(self._pid, signal.SIGTERM)

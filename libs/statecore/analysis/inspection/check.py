@@ -282,7 +282,9 @@ _REACTION = re.compile(r"^\s+['\"]?(?:local|cmd|caller|runner|wheel)\.\w+\.\w+['
 
 
 def _is_reaction(tree: SlsTree, sls: str, saltenv: str) -> bool:
-    """Return True if an SLS file is a reaction of the master's reactor: it has no states, and an event as a variable."""
+    """Return True if an SLS file contains reactions for the master's reactor: it declares no states, and uses an event
+    as a variable.
+    """
     try:
         return _REACTION.search(tree.source(sls, saltenv).text) is not None
     except SlsError:

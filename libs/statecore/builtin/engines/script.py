@@ -81,7 +81,9 @@ def _lines(ctx: Context, words: list[str]) -> Iterator[bytes]:
 
 
 def _event(read: Callable[..., Any], line: bytes) -> tuple[str, dict[str, object]] | None:
-    """Return (tag, data) of a printed line; None, and a line in the log, if it is no event."""
+    """Return (tag, data) of the event that a printed line describes; None for a line without a tag. A line that cannot
+    be read is logged as an error, and None is returned.
+    """
     try:
         event = read(line)
     except Exception as error:  # noqa: BLE001 - users' serializers may raise anything, and programs print anything

@@ -81,7 +81,7 @@ def start(
 
 
 class _Posted:
-    """One POST request: the event that it becomes, and whether the event was fired."""
+    """The tag and data of the event for one POST request, and whether the event was fired."""
 
     def __init__(self, tag: str, payload: dict[str, object]) -> None:
         self.tag = tag

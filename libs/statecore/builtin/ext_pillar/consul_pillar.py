@@ -81,7 +81,9 @@ def ext_pillar(ctx: Context, minion_id: str, pillar: dict[str, object], conf: st
 
 
 def _taken(text: str, pattern: str) -> tuple[str, str]:
-    """Return (the group of a pattern in a text, the text without it); "" for a pattern that is not there."""
+    """Search ``text`` for ``pattern``. Return (the match's first group, the text without the match); ("", text) if
+    there is no match.
+    """
     found = re.search(pattern, text)
     return ("", text) if found is None else (found[1], text.replace(found[0], "", 1))
 
@@ -97,7 +99,9 @@ def _settings(ctx: Context, profile: str) -> dict[str, Any]:
 
 
 def _datacenter(named: object, pillarenv: str) -> object:
-    """Return the data center of a pillarenv: of a map, the value of the longest pattern that matches."""
+    """Return the name of the data center for a pillarenv. If the option is a map of patterns, that of the longest
+    pattern that matches.
+    """
     if not isinstance(named, Mapping):
         return named
     for pattern, target in sorted(named.items(), key=lambda row: (-len(row[0]), row[0])):
@@ -108,7 +112,7 @@ def _datacenter(named: object, pillarenv: str) -> object:
 
 
 def _items(settings: Mapping[str, Any], path: str) -> list[tuple[str, bytes | None]]:
-    """Return (key below the path, value) of all keys below a path of Consul."""
+    """Return a list of (key relative to the path, value) for all keys below a path of Consul."""
     words = {"recurse": "true", **({"dc": settings["dc"]} if settings["dc"] else {})}
     place = f"{settings['scheme']}://{settings['host']}:{settings['port']}"
     prefix = f"{path}/" if path else ""

@@ -50,7 +50,7 @@ _OWN_NAME = ("dn", "distinguishedName")
 
 
 class _Entry(NamedTuple):
-    """One entry that a search found: its distinguished name, and attribute -> values."""
+    """One entry that a search of the LDAP directory found: its distinguished name, and a map of attribute to values."""
 
     dn: str
     attributes: Mapping[str, list[str]]
@@ -105,7 +105,7 @@ def _escaped(value: object) -> str:
 
 
 def _found(search: Mapping[str, Any]) -> list[_Entry]:
-    """Return the entries that a search finds."""
+    """Return the entries of the LDAP directory that a search of the configuration file finds."""
     port, bind = int(search.get("port") or 389), search.get("binddn") if search.get("bindpw") else None
     place = str(search.get("uri") or search.get("server") or "localhost")
     wanted = [*_names(search, "attrs"), *_names(search, "lists"), str(search.get("dict_key_attr") or "dn")]
@@ -139,7 +139,9 @@ def _names(search: Mapping[str, Any], key: str) -> list[str]:
 
 
 def _chosen(entry: _Entry, search: Mapping[str, Any]) -> dict[str, object]:
-    """Return the attributes of an entry that a search wants: the last value of ``attrs``, all values of ``lists``."""
+    """Return the attributes of an LDAP entry that a search asks for: the last value of each attribute in ``attrs``,
+    all values of each in ``lists``.
+    """
     attrs, lists = _names(search, "attrs"), _names(search, "lists")
     chosen: dict[str, object] = {"dn": entry.dn} if set(_OWN_NAME).intersection(attrs) else {}
     for name, values in entry.attributes.items():
@@ -164,7 +166,9 @@ def _as_map(data: dict[str, object], name: str, entries: Sequence[_Entry], searc
 
 
 def _as_pairs(data: dict[str, object], name: str, entries: Sequence[_Entry], search: Mapping[str, Any]) -> None:
-    """Add the values ``key=value`` of the first entry: of ``attrs`` as texts, of ``lists`` as lists."""
+    """Add the ``key=value`` texts in the first entry's attributes to ``data``: for attributes in ``attrs`` each value
+    as text, for attributes in ``lists`` a list of the key's values.
+    """
     for attribute, values in entries[0].attributes.items():
         pairs = [value.split("=", 1) for value in values if "=" in value]
         for key, value in pairs:

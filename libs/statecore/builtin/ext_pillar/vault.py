@@ -77,7 +77,9 @@ def _secret(client: VaultClient, path: str) -> dict[str, object]:
 
 
 def _paths(pattern: str, values: Mapping[str, object]) -> Iterator[str]:
-    """Yield the paths that a pattern means, several if one of its values is a list. A value that is missing means none."""
+    """Yield the paths that a path pattern of the configuration stands for: one, or one for each item of a value that
+    is a list. If a value is missing, log a warning and yield none.
+    """
     formatter = string.Formatter()
     try:
         for _, name, _, _ in formatter.parse(pattern):

@@ -337,7 +337,9 @@ def _installed(
 
 
 def _described(block: str, described: bool) -> dict[str, Any]:
-    """Return the attributes of one package in the output of ``info``, with name and edition."""
+    """Parse the block of one package in the output of ``lowpkg.info``'s rpm query. Return its attributes, with name
+    and edition. ``described``: the block contains the description.
+    """
     head, _, description = block.partition("description:\n") if described else (block, "", "")
     row: dict[str, Any] = {}
     for line in head.splitlines():

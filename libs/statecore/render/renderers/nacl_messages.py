@@ -48,14 +48,16 @@ def _value(value: object, box: _Box) -> object:
 
 
 class _Box:
-    """Decrypts messages. The key is read, and PyNaCl imported, for the first one."""
+    """Decrypts messages with PyNaCl. The key is read, and PyNaCl imported, at the first message."""
 
     def __init__(self, opts: Mapping[str, object]) -> None:
         self._opts = opts
         self._open: Callable[[bytes], bytes] | None = None
 
     def opened(self, message: str) -> str | bytes:
-        """Return the text of a message in base64; bytes if it is no UTF-8. Raise CommandError."""
+        """Decrypt a message in base64. Return its text, or bytes if it is not UTF-8. Raise CommandError if it cannot
+        be decrypted.
+        """
         if self._open is None:
             self._open = _opener(self._opts)
         try:

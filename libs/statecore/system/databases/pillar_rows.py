@@ -21,7 +21,7 @@ from statecore.model.values import update
 
 
 class Cursor(Protocol):
-    """The part of a DB-API cursor that queries need."""
+    """Interface of a DB-API cursor, as far as SQL queries need it."""
 
     @property
     def description(self) -> Sequence[Sequence[Any]] | None:
@@ -38,7 +38,9 @@ class Cursor(Protocol):
 
 
 class _Query(NamedTuple):
-    """One query of the configuration. ``root`` is the key of pillar for its data, or None."""
+    """One SQL query of the external pillar's configuration. ``root`` is the pillar key under which its data is placed,
+    or None.
+    """
 
     root: str | None
     text: str
@@ -59,11 +61,12 @@ def pillar_of_queries(
     args: Sequence[object],
     kwargs: Mapping[str, object],
 ) -> dict[str, object]:
-    """Return the pillar data of all queries of a configuration, later over earlier.
+    """Run all SQL queries of a configuration and return their pillar data. Data of later queries override those of
+    earlier ones.
 
-    ``args`` are queries whose data stands at the top of the pillar, ``kwargs`` queries by the key for their data. The only
-    parameter of each query is the minion's id. Raise CommandError for a configuration of a wrong form; errors of the
-    database are passed on.
+    The data of the queries ``args`` stands at the top of the pillar, that of the queries ``kwargs`` below their key.
+    The only parameter of each query is the minion's id. Raise CommandError for a configuration of a wrong form; errors
+    of the database are passed on.
     """
     data: dict[str, object] = {}
     queries = list(_queries(args, kwargs))
@@ -110,7 +113,7 @@ def _of_map(root: str | None, given: Mapping[str, Any]) -> _Query:
 
 
 class _Rows:
-    """Adds the rows of one query to pillar data."""
+    """Adds the rows that one SQL query returned to the pillar data."""
 
     def __init__(self, query: _Query, fields: Sequence[str], data: Any) -> None:
         self._query = query
@@ -122,7 +125,7 @@ class _Rows:
         self._listed: dict[int, tuple[dict[Any, Any], list[Any]]] = {}
 
     def add(self, rows: Sequence[Sequence[Any]]) -> None:
-        """Add rows to the data. Rows that come later override earlier ones."""
+        """Add rows to the pillar data. Later rows override earlier ones."""
         for row in rows:
             if self._query.as_json and len(self._fields) == 1:
                 self._add_json(row[0])
@@ -160,7 +163,9 @@ class _Rows:
             self._set(inner, self._fields[index], row[index])
 
     def _inner(self, place: dict[Any, Any], key: object) -> dict[Any, Any]:
-        """Return the map below a key; a value that is no map is replaced, or becomes the first item of a list."""
+        """Return the map at ``place[key]``, into which the rest of a row is written. A missing map is created. Another
+        value there is replaced; with ``as_list`` it becomes the first item of a list, to which the map is appended.
+        """
         known = place.setdefault(key, {})
         if isinstance(known, dict):
             return known
@@ -186,7 +191,7 @@ class _Rows:
 
 
 def _plain(value: object) -> object:
-    """Return a value of a database as one that pillar can hold."""
+    """Convert a value from a database to one that pillar can contain, and return it."""
     if isinstance(value, decimal.Decimal):
         return int(value) if value == value.to_integral_value() else float(value)
     if isinstance(value, datetime.date | datetime.time | datetime.timedelta | uuid.UUID):

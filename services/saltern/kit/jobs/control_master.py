@@ -43,15 +43,15 @@ class MasterLinks(Protocol):
 
     @property
     def control(self) -> ControlClient:
-        """Client of port 4507."""
+        """Client for the master's port 4507."""
 
     @property
     def events(self) -> EventSubscriber:
-        """Subscriber of the event bus."""
+        """Receiver of the events of the master's bus."""
 
     @property
     def sender(self) -> EventSender:
-        """Sender of the event bus."""
+        """Sender that fires events on the master's bus."""
 
     @property
     def user(self) -> str:
@@ -65,8 +65,8 @@ class ControlMaster:
     """
 
     def __init__(self, links: MasterLinks, jid: str, reopened: Callable[[], MasterLinks]) -> None:
-        """Use these connections. ``jid``: of the orchestration; empty: there is none. ``reopened`` makes the
-        connections of a forked child.
+        """Store the connections. ``jid``: the JID of the orchestration that uses the object; empty if none does.
+        ``reopened`` opens the connections of a forked child.
         """
         self._links = links
         self._reopened = reopened
@@ -200,7 +200,9 @@ class ControlMaster:
         ]
 
     def wheel(self, call: MasterCall) -> dict[str, object]:
-        """Call a wheel function and return {"return": value, "success": True}; after an error its text and False."""
+        """Call a wheel function. Return {"return": value, "success": True}; if it fails, {"return": text of the error,
+        "success": False}.
+        """
         links = self._here()
         announced = {"type": "wheel", "name": call.fun, "args": dict(call.kwarg)}
         self._announce(announced)
@@ -212,7 +214,9 @@ class ControlMaster:
         return {"return": value, "success": True}
 
     def events(self, prefix: str, seconds: float) -> Iterator[tuple[str, Mapping[str, object]]]:
-        """Yield the (tag, data) of the event bus' events with this tag prefix for ``seconds`` seconds."""
+        """Yield (tag, data) of the events of the master's bus whose tags start with the prefix, for ``seconds``
+        seconds.
+        """
         links = self._here()
         deadline = time.monotonic() + seconds
         while not self._hears(links, prefix) and time.monotonic() < deadline:
@@ -224,11 +228,11 @@ class ControlMaster:
                 yield event
 
     def orders(self) -> dict[str, dict[str, object]]:
-        """Return {}: nobody gives orders to what is no orchestration."""
+        """Return {}: operators give orders (pause, resume, kill) to orchestrations only."""
         return {}
 
     def end_orders(self) -> None:
-        """Do nothing: there are no orders."""
+        """Do nothing: operators give orders to orchestrations only."""
 
     def _here(self) -> MasterLinks:
         """Return the connections of this process; a forked child first opens connections of its own."""
@@ -237,7 +241,9 @@ class ControlMaster:
         return self._links
 
     def _announce(self, data: Mapping[str, object]) -> None:
-        """Fire the event that an orchestration fires before each call."""
+        """Fire the event ``salt/run/<jid>/args`` with which an orchestration announces a call. Without an
+        orchestration nothing is fired.
+        """
         if self._jid:
             self._here().sender.fire(f"{tags.run(self._jid)}/args", data)
 

@@ -203,7 +203,7 @@ def refused(name: str, message: str) -> bytes:
 
 
 def packed_request(fields: Mapping[str, object]) -> bytes:
-    """Return the msgpack bytes of a request. Raises ControlError for text that is not UTF-8."""
+    """Return a request to the master's port 4507 as msgpack bytes. Raises ControlError for text that is not UTF-8."""
     try:
         try:
             payload: bytes = msgpack.packb(fields)
@@ -225,7 +225,9 @@ def _wide_as_text(value: object) -> object:
 
 
 def value_of_answer(answer: bytes) -> object:
-    """Return the value of the master's answer. Raises ControlError if the master refused."""
+    """Return the value in the master's answer (bytes) to a request on port 4507. Raises ControlError if the master
+    refused the request.
+    """
     reply = msgpack.unpackb(answer, strict_map_key=False)
     if "error" in reply:
         raise ControlError(str(reply["error"].get("name")), str(reply["error"].get("message")))

@@ -43,7 +43,7 @@ class EngineProcesses:
                 _LOG.error("the engine %s is not started: %s", row.name, NOT_HERE[row.module])
 
     def want(self, wanted: bool) -> None:
-        """Say whether engines shall run. ``check`` starts them; those that run are ended by ``stop``."""
+        """Set whether the engines must run. ``check`` then starts them; running engines are ended by ``stop`` only."""
         now = time.monotonic()
         for engine in self._watched.values():
             if wanted and not engine.wanted:
@@ -51,7 +51,7 @@ class EngineProcesses:
             engine.wanted = wanted
 
     def check(self) -> None:
-        """Log which engines have ended, and start those that are due. Returns at once."""
+        """Log which engines have ended, and start those whose time to start has come. Returns at once."""
         now = time.monotonic()
         for engine in self._watched.values():
             if engine.pid:
@@ -124,7 +124,7 @@ class EngineProcesses:
 
 
 def name_logs(role: str, options: StateOptions, process: str) -> None:
-    """Configure the log of this process with ``process`` as its name. The level stays."""
+    """Configure the log of this process so that its lines name it ``process``. The log level stays."""
     present = logging.getLogger().level
     level = next((name for name, number in LEVELS.items() if number == present), None)
     configure(role, options, level, process)

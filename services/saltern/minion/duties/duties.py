@@ -88,7 +88,9 @@ class Duties:
         self._not_before = time.monotonic() + _PAUSE
 
     def engines_due(self) -> bool:
-        """Return whether the caller must let the zygote run the engines now. After True they count as running."""
+        """Return True, once, if the option ``engines`` names engines: the caller must then let the zygote run them.
+        Afterwards return False.
+        """
         if self._engines_run or not self._options.engines:
             return False
         self._engines_run = True

@@ -57,9 +57,8 @@ class FramedSocket:
         return bool(self._outgoing)
 
     def receive(self) -> bytes | None:
-        """Wait for a packet of the socket.
-
-        Return the message; None if further packets of it must come; empty bytes if the other end is gone.
+        """Wait for one packet of the socket. Return the message if it is complete; None if further packets of it are
+        still to come; empty bytes if the other end has closed the socket.
         """
         packet = self._end.recv(PART_BYTES + 1)
         kind, content = packet[:1], packet[1:]

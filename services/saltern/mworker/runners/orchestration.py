@@ -1,4 +1,6 @@
-"""The connection of an orchestration to its master: jobs, runners, wheel functions and events, and operators' orders."""
+"""The master as a running orchestration uses it: it publishes jobs, starts runners, calls wheel functions, reads
+events, and follows operators' orders.
+"""
 
 from __future__ import annotations
 

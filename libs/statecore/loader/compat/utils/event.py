@@ -206,15 +206,16 @@ class NamespacedEvent:
 
 
 def get_event(node: str, *args: object, listen: bool = True, **kwargs: object) -> SaltEvent:
-    """Return the object for the event bus of the running minion (``node`` is "minion") or master.
+    """Return an object for the event bus of the running process: of the minion if ``node`` is "minion", else of the
+    master.
 
-    With ``listen`` it receives events from now on. Of the other arguments ``opts`` is used.
+    With ``listen`` it receives events from now on. Of the other arguments only ``opts`` is used.
     """
     return SaltEvent(node, *args, listen=listen, **kwargs)
 
 
 def get_master_event(opts: object, sock_dir: object = None, listen: bool = True, **kwargs: object) -> SaltEvent:
-    """Return the object for the event bus of the running master. ``sock_dir`` and further arguments are ignored."""
+    """Return an object for the event bus of the running master. ``sock_dir`` and further arguments are ignored."""
     return MasterEvent(opts, listen=listen)
 
 
