@@ -85,6 +85,19 @@ COMMANDS: Mapping[str, tuple[Any, str]] = {
 }
 
 
+@pytest.mark.parametrize("level", [logging.ERROR, logging.WARNING])
+def test_a_failed_command_shows_its_program_only(level: int, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """At the levels that are logged everywhere no word of the command is shown: it may be a password."""
+    caplog.set_level(level)
+    runtime = local_runtime({"id": "web1", "cachedir": str(tmp_path)}, grains={"id": "web1"})
+    runtime.call("cmd.run", [f"false -p{SECRET}"])
+    runtime.call("cmd.run", [["false", f"-p{SECRET}"]])
+    runtime.call("state.single", ["cmd.run", f"false --password {SECRET}"])
+    runtime.close()
+    assert caplog.text.count("Command 'false' failed with return code: 1") == 3
+    assert SECRET not in caplog.text
+
+
 @pytest.mark.parametrize("attack", COMMANDS)
 def test_commands_are_logged_without_passwords(attack: str) -> None:
     command, shown = COMMANDS[attack]

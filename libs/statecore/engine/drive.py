@@ -68,14 +68,14 @@ def _log_end(low: Low, entry: RunningEntry) -> None:
     """Log the end of a state: with level error if the state failed, and with level info its changes, result and
     duration.
     """
-    if entry["result"] is False:
+    if entry["result"] is False and log.isEnabledFor(logging.ERROR):
         log.error(
             "State %s of SLS %s (%s.%s) failed: %s",
             entry["__id__"],
             low.get("__sls__"),
             low["state"],
             low["fun"],
-            entry["comment"],
+            log_text.command_text(str(entry["comment"])),
         )
     if not log.isEnabledFor(logging.INFO):
         return

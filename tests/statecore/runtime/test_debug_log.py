@@ -62,7 +62,7 @@ SUBJECTS: Mapping[str, Subject] = {
         r"DEBUG.*stdout: hello\n.*DEBUG.*stderr: world", r"DEBUG.*stdout: hello\n.*DEBUG.*stderr: world"
     ),
     "a failed command": Subject(
-        r"ERROR.*Command 'echo why; exit 3' failed with return code: 3\n.*ERROR.*stdout: why",
+        r"ERROR.*Command 'echo' failed with return code: 3\n.*ERROR.*stdout: why",
         r"ERROR.*Command 'echo' failed with return code: 3\n.*ERROR.*stdout: why",
     ),
     "a failed state": Subject(r"ERROR.*State fails of SLS web \(cmd\.run\) failed: ", r"ERROR.*'retcode': 3"),
@@ -151,13 +151,13 @@ def _run(tree: Path, tmp_path: Path, fun: str, *args: str) -> Any:
     [
         ("state.apply", ["broken"], "Rendering SLS 'base:broken' failed"),
         ("state.apply", ["none"], "No matching sls found for 'none'"),
-        ("state.single", ["cmd.run", "exit 4"], "Command 'exit 4' failed with return code: 4"),
+        ("state.single", ["cmd.run", "exit 4"], "Command 'exit' failed with return code: 4"),
         (
             "state.single",
             ["test.fail_without_changes", "x"],
             "State x of SLS None (test.fail_without_changes) failed: Failure!",
         ),
-        ("cmd.run", ["exit 5"], "Command 'exit 5' failed with return code: 5"),
+        ("cmd.run", ["exit 5"], "Command 'exit' failed with return code: 5"),
     ],
 )
 def test_a_failure_is_an_error_in_the_log(

@@ -435,7 +435,9 @@ def _log(cmd: object, result: CommandResult, code: int, options: Mapping[str, An
     shown = callback if callable(callback) else str
     lines = []
     if code or level != logging.DEBUG:
-        text = log_text.command_text(cmd if isinstance(cmd, list | tuple) else str(cmd))
+        # As in Salt, only the program: the level error is logged everywhere, and the words may contain a password.
+        words = [str(word) for word in cmd] if isinstance(cmd, list | tuple) else str(cmd).split()
+        text = words[0] if words else ""
         how = "failed with" if failed else "ended with"
         lines.append(f"Command '{text}' {how} return code: {code}" + (" (timed out)" if result.timed_out else ""))
     if not options.get("hide_output"):
