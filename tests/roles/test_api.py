@@ -9,11 +9,14 @@ import tarfile
 import time
 from collections.abc import Iterator
 from io import BytesIO
+from pathlib import Path
 from typing import Any
 
 import httpx
+import pepper
 import pytest
 import yaml
+from pepper.retcode import PepperRetcode
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection
 from websockets.sync.client import connect as connect_socket
@@ -583,3 +586,100 @@ def test_an_outage_of_the_master(lab: ApiLab, ann: httpx.Client) -> None:
     finally:
         lab.start("reqserver")
         lab.await_ready("reqserver", "api")
+
+
+# ------------------------------------------------------------------------------------------------------------ salt-pepper
+
+
+def _pepper(lab: ApiLab, *words: str, user: str = "ann", code: int = 0) -> str:
+    """What an unmodified salt-pepper prints."""
+    login = ("-u", lab.url(), "-a", "file", "--username", user, "--password", PASSWORDS[user], "--non-interactive")
+    answer = lab.run("pepper", *login, *words)
+    assert answer.code == code, answer
+    return answer.out
+
+
+_PING = {"web1": True, "web2": True}
+
+#: Words of a command line of pepper's documentation -> what ``return[0]`` says, full returns reduced to their ``ret``.
+PEPPER: dict[tuple[str, ...], Any] = {
+    ("*", "test.ping"): _PING,
+    ("--run-uri", "*", "test.ping"): _PING,
+    ("-L", "web1,web2", "test.ping"): _PING,
+    ("-E", "web[12]", "test.ping"): _PING,
+    ("-G", "id:web1", "test.ping"): {"web1": True},
+    ("-C", "web1 or G@id:web2", "test.ping"): _PING,
+    ("--batch=1", "*", "test.ping"): _PING,
+    ("--fail-any", "*", "test.ping"): _PING,
+    ("--fail-all", "*", "test.ping"): _PING,
+    ("web1", "test.echo", "hello"): {"web1": "hello"},
+    ("web1", "test.kwarg", "a=1"): {"web1": {"a": 1}},
+    ("--json", '[{"client": "local", "tgt": "web1", "fun": "test.ping"}]'): {"web1": True},
+}
+
+
+@pytest.mark.parametrize("words", PEPPER, ids=" ".join)
+def test_pepper(lab: ApiLab, words: tuple[str, ...]) -> None:
+    said = json.loads(_pepper(lab, *words))
+    found = said["return"][0] if "return" in said else said
+    reduced = {
+        name: value["ret"] if isinstance(value, dict) and "ret" in value else value for name, value in found.items()
+    }
+    if words[1:2] == ("test.kwarg",):
+        reduced = {name: {"a": value["a"]} for name, value in reduced.items()}
+    assert reduced == PEPPER[words]
+
+
+def test_peppers_runners_and_wheels(lab: ApiLab) -> None:
+    said = json.loads(_pepper(lab, "--client", "runner", "manage.present"))
+    assert sorted(said["return"][0]["data"]["return"]) == ["web1", "web2"]
+    said = json.loads(_pepper(lab, "--client", "wheel", "key.list_all"))
+    assert said["return"][0]["data"]["return"]["minions"] == ["web1", "web2"]
+    said = json.loads(_pepper(lab, "--client", "wheel", "key.finger", "match=web1"))
+    assert list(said["return"][0]["data"]["return"]["minions"]) == ["web1"]
+    started = json.loads(_pepper(lab, "--client", "local_async", "*", "test.ping"))
+    assert sorted(started["return"][0]["minions"]) == ["web1", "web2"]
+
+
+def test_pepper_ends_with_an_error(lab: ApiLab) -> None:
+    # Its own --fail-any looks into the answer only where Salt is installed beside it.
+    said = json.loads(_pepper(lab, "web1", "test.nosuch"))
+    assert PepperRetcode().validate_fail_any(said["return"]) != 0
+    refused = lab.run("pepper", "-u", lab.url(), "-a", "file", "--username", "ann", "--password", "x", "*", "test.ping")
+    assert refused.code != 0
+    assert "denied" in refused.out + refused.err
+
+
+def test_peppers_library(lab: ApiLab) -> None:
+    api = pepper.Pepper(lab.url())
+    session = api.login("ann", "pw-ann", "file")
+    assert session["user"] == "ann"
+    assert api.local("os:*", "test.ping", expr_form="grain")["return"] == [_PING]
+    assert api.runner("manage.present")["return"]
+    assert api.wheel("key.list_all")["return"][0]["data"]["success"] is True
+    jid = api.local_async("*", "test.ping")["return"][0]["jid"]
+    assert until(lambda: api.lookup_jid(jid)["return"][0], SOON, "the job's returns")
+    assert len(api._send_auth("/token", username="ann", password="pw-ann", eauth="file")[0]["token"]) == 64
+
+
+# --------------------------------------------------------------------------------------------------------------- salt -a
+
+
+def test_salt_acts_for_a_user(lab: ApiLab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    bob = ("-a", "file", "--username", "bob", "--password", "pw-bob")
+    assert lab.run("salt", *bob, "web1", "test.ping", "--out=json").data == {"web1": True}
+    refused = lab.run("salt", *bob, "web1", "cmd.run", "id")
+    assert refused.code == 1
+    assert "bob may not run cmd.run" in refused.err
+    assert lab.run("salt-run", *bob, "manage.present").code == 1
+    wrong = lab.run("salt", *bob[:-1], "x", "web1", "test.ping")
+    assert (wrong.code, "Authentication failure" in wrong.err) == (2, True)
+    assert lab.run("salt", "-T", "web1", "test.ping").code == 64
+    assert not (tmp_path / ".salt_token").exists()
+    assert lab.run("salt", "-T", *bob, "web1", "test.ping").code == 0
+    assert (tmp_path / ".salt_token").stat().st_mode & 0o777 == 0o600
+    # No password is asked for until the token ends; without -a the key counts as always.
+    assert lab.run("salt", "-a", "file", "web1", "test.ping", "--out=json").data == {"web1": True}
+    assert lab.run("salt", "-a", "file", "web1", "grains.get", "id").code == 1
+    assert lab.run("salt", "web1", "grains.get", "id").code == 0

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from saltern.cli.sign_in import add_eauth_flags
 from saltern.kit.command.arguments import on_the_wire, parse_arguments, value_of
-from saltern.kit.command.command_line import EXTERNAL_AUTH, ROSTER, CommandParser, add_executor_flags, executors
+from saltern.kit.command.command_line import ROSTER, CommandParser, add_executor_flags, executors
 from saltern.kit.command.output.flags import add_output_flags
 from saltern.kit.config.durations import seconds_of
 from saltern.kit.jobs.batch import batch_size
@@ -324,7 +325,7 @@ def parser() -> CommandParser:
         help="show the minions that the target matches, and run nothing",
     )
     made.read_stdin()
-    made.refuse(EXTERNAL_AUTH)
+    add_eauth_flags(made)
     add_output_flags(made)
     return made
 

@@ -13,10 +13,11 @@ from typing import NamedTuple
 
 from saltern.cli.context import CommandContext, no_bus, run_guarded, stock_codes
 from saltern.cli.export_jobs import export_jobs
+from saltern.cli.sign_in import add_eauth_flags, signed_in
 from saltern.cli.watch_events import watch_events
 from saltern.cli.watch_job import JobWatcher, jid_of
 from saltern.kit.command.arguments import documentation, parse_arguments, sendable
-from saltern.kit.command.command_line import EXTERNAL_AUTH, PROFILING, CommandError, CommandParser, Exit, RefusedOption
+from saltern.kit.command.command_line import PROFILING, CommandError, CommandParser, Exit, RefusedOption
 from saltern.kit.command.output.flags import Printer, add_output_flags
 from saltern.kit.config.master import ClientOptions
 from saltern.kit.jobs.returns import NO_MATCH
@@ -76,35 +77,38 @@ def _salt_run(flags: argparse.Namespace, context: CommandContext) -> int:
         what = "What becomes of the job" if watched_jid else "The result"
         sys.stderr.write(f"[WARNING ] {no_bus(options)} {what} is taken from the job cache.\n")
     control = context.control(options, config_dir=flags.config_dir)
-    if watched_jid:
-        watcher = JobWatcher(control, bus, context.clock, printer, context.terminal, timeout=flags.timeout)
-        return watcher.watch(watched_jid)
-    job = control.call(
-        "runner",
-        timeout=CONTROL_PATIENCE,
-        fun=fun,
-        arg=arg,
-        kwarg=kwarg,
-        user=context.user(options),
-        request_id=os.urandom(16).hex(),
-    )
-    if flags.asynchronous:
-        printer.say(f"Executed command with job ID: {job['jid']}")
-        return Exit.OK
-    try:
-        # Progress events of the runner, printed in Salt's form.
-        on_event = (
-            None if flags.quiet or flags.doc else lambda suffix, event: printer.show({"suffix": suffix, "event": event})
+    with signed_in(control, flags, context.env):
+        if watched_jid:
+            watcher = JobWatcher(control, bus, context.clock, printer, context.terminal, timeout=flags.timeout)
+            return watcher.watch(watched_jid)
+        job = control.call(
+            "runner",
+            timeout=CONTROL_PATIENCE,
+            fun=fun,
+            arg=arg,
+            kwarg=kwarg,
+            user=context.user(options),
+            request_id=os.urandom(16).hex(),
         )
-        result = _result(job, control, bus, options, context, heard=heard, timeout=flags.timeout, on_event=on_event)
-    except KeyboardInterrupt:
-        sys.stderr.write(f"\nThe runner goes on. What it returns: salt-run jobs.lookup_jid {job['jid']}\n")
-        raise
-    if flags.doc:
-        return _show_documentation(result, flags.words, printer)
-    if not flags.quiet:
-        _show(result["return"], printer)
-    return exit_code(result)
+        if flags.asynchronous:
+            printer.say(f"Executed command with job ID: {job['jid']}")
+            return Exit.OK
+        try:
+            # Progress events of the runner, printed in Salt's form.
+            on_event = (
+                None
+                if flags.quiet or flags.doc
+                else lambda suffix, event: printer.show({"suffix": suffix, "event": event})
+            )
+            result = _result(job, control, bus, options, context, heard=heard, timeout=flags.timeout, on_event=on_event)
+        except KeyboardInterrupt:
+            sys.stderr.write(f"\nThe runner goes on. What it returns: salt-run jobs.lookup_jid {job['jid']}\n")
+            raise
+        if flags.doc:
+            return _show_documentation(result, flags.words, printer)
+        if not flags.quiet:
+            _show(result["return"], printer)
+        return exit_code(result)
 
 
 def _call(flags: argparse.Namespace) -> tuple[str, list[object], dict[str, object]]:
@@ -222,7 +226,8 @@ def parser() -> CommandParser:
     )
     made.add_argument("--skip-grains", action="store_true", help=argparse.SUPPRESS)  # a master gathers none
     made.read_stdin()
-    made.refuse([*EXTERNAL_AUTH, *PROFILING, RefusedOption(("--jid",), True, "the master names its jobs")])
+    add_eauth_flags(made)
+    made.refuse([*PROFILING, RefusedOption(("--jid",), True, "the master names its jobs")])
     add_output_flags(made)
     return made
 

@@ -19,6 +19,7 @@ from saltern.cli import report
 from saltern.cli.context import CommandContext, no_bus, run_guarded
 from saltern.cli.request import SaltRequest, parse_request
 from saltern.cli.return_printer import JobLookup, ReturnPrinter, for_programs, print_on_stderr
+from saltern.cli.sign_in import signed_in
 from saltern.kit.command.command_line import CommandError, Exit
 from saltern.kit.command.output.flags import Printer
 from saltern.kit.config.master import ClientOptions, shown
@@ -64,6 +65,19 @@ def _salt(request: SaltRequest, context: CommandContext) -> int:
 def _run(request: SaltRequest, context: CommandContext, options: ClientOptions, printer: Printer, span: Span) -> int:
     flags = request.flags
     control = context.control(options, config_dir=flags.config_dir)
+    with signed_in(control, flags, context.env):
+        return _run_signed_in(request, context, options, printer, span, control)
+
+
+def _run_signed_in(
+    request: SaltRequest,
+    context: CommandContext,
+    options: ClientOptions,
+    printer: Printer,
+    span: Span,
+    control: ControlClient,
+) -> int:
+    flags = request.flags
     if flags.preview:
         return _preview(request, control, printer)
     publish = partial(_publish, request, control, options, context, span)

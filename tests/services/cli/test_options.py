@@ -41,12 +41,12 @@ def test_every_option_of_salt_is_known(program: str, oracle: Oracle) -> None:
     ("program", "words"),
     [
         *((program, ("--saltfile", "x")) for program in PARSERS),
-        *(("salt", words) for words in (("-a", "pam"), ("-T",), ("--username=u",), ("--password=p",), ("-H",))),
+        *(("salt", words) for words in (("-H",),)),
         *(
             ("salt-call", words)
             for words in (("--proxyid=p",), ("--skip-grains",), ("--priv=u",), ("-r",), ("--tgt=x",))
         ),
-        *(("salt-run", words) for words in (("--jid=20260101000000000000",), ("--enable-profiling",), ("-T",))),
+        *(("salt-run", words) for words in (("--jid=20260101000000000000",), ("--enable-profiling",))),
         ("salt-cp", ("-H",)),
         ("salt-key", ("-T",)),
     ],

@@ -28,6 +28,7 @@ HEAVY = {
 LIGHT = {
     *("saltwire", "saltwire.errors", "saltwire.pack"),
     *("statecore", "statecore.model", "statecore.model.lazy", "statecore.model.nearest"),
+    "statecore.model.option_parser",
     *("statecore.host", "statecore.host.content", "statecore.host.content.atomic_file"),
 }
 

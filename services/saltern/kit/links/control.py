@@ -76,6 +76,8 @@ class ControlClient:
         self._socket.setsockopt(zmq.LINGER, 0)
         self._connection = LinkConnection(self._socket, "control", options, keys)
         self._ids = itertools.count(1)
+        #: Token of the user for whom requests act (external_auth); empty: they have the rights of the key.
+        self.token = ""
 
     @property
     def endpoint(self) -> str:
@@ -112,7 +114,7 @@ class ControlClient:
         """
         seconds = 30.0 if timeout is None else timeout
         request = b"%d-%d" % (os.getpid(), next(self._ids))
-        payload = packed_request({"cmd": cmd, **fields})
+        payload = packed_request({"cmd": cmd, **fields, **({"token": self.token} if self.token else {})})
         if _LOG.isEnabledFor(logging.DEBUG):
             _LOG.debug("request %s to %s: %s", cmd, self.endpoint, _shown(cmd, fields))
         started = time.monotonic()

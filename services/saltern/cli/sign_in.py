@@ -1,0 +1,125 @@
+"""``salt -a`` and ``salt-run -a``: the command has the rights of a user of ``external_auth`` in place of those of its key."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+from saltern.kit.command.command_line import CommandError, CommandParser, Exit
+from saltern.kit.links.control import ControlClient, ControlError
+
+#: Seconds for a sign-in: a directory may take its time.
+_PATIENCE = 60.0
+
+#: File in the home directory that holds the token of ``-T``; the name is Salt's.
+TOKEN_FILE = ".salt_token"
+
+
+def add_eauth_flags(parser: CommandParser) -> None:
+    """Add the options of external authentication to a parser."""
+    group = parser.add_argument_group("external authentication (default: the rights of this command's key)")
+    group.add_argument(
+        "-a",
+        "--auth",
+        "--eauth",
+        "--external-auth",
+        dest="eauth",
+        default="",
+        metavar="BACKEND",
+        help="sign in as a user of this backend of external_auth (file, ldap, oidc, pam, sharedsecret)",
+    )
+    group.add_argument(
+        "-T",
+        "--make-token",
+        dest="make_token",
+        action="store_true",
+        help=f"with -a: keep the token in ~/{TOKEN_FILE}; until it expires, -a asks for no password",
+    )
+    group.add_argument("--username", default="", metavar="NAME", help="user name for -a (default: ask for it)")
+    group.add_argument(
+        "--password",
+        default="",
+        metavar="WORD",
+        help="password for -a (default: ask for it; other users of this machine can see command lines)",
+    )
+
+
+@contextlib.contextmanager
+def signed_in(
+    control: ControlClient,
+    flags: argparse.Namespace,
+    env: Mapping[str, str],
+    ask: Callable[[str], str] | None = None,
+    ask_secretly: Callable[[str], str] | None = None,
+) -> Iterator[None]:
+    """Let ``control`` act for the user whom the command line names, within the ``with`` block; do nothing without ``-a``.
+
+    The token is revoked at the end, or kept with ``-T``. Raises CommandError for a wrong password.
+    """
+    if not flags.eauth:
+        if flags.make_token:
+            raise CommandError("-T makes a token for a user: name the backend with -a", Exit.USAGE)
+        yield
+        return
+    path = Path(env.get("HOME") or Path.home()) / TOKEN_FILE
+    if not flags.username and not flags.make_token and (kept := _kept(control, path, flags.eauth)):
+        control.token = kept
+        yield
+        return
+    name = flags.username or ("" if flags.eauth == "oidc" else (ask or _asked)("username: "))
+    word = flags.password or (ask_secretly or _asked_secretly)("password: ")
+    try:
+        answer = control.call("login", timeout=_PATIENCE, username=name, password=word, eauth=flags.eauth)
+    except ControlError as error:
+        raise CommandError(f"{error.message} ({flags.eauth}, user '{name}')", Exit.NO_RETURN) from error
+    assert isinstance(answer, dict)
+    control.token = str(answer["token"])
+    if flags.make_token:
+        _write(path, control.token)
+        yield
+        return
+    try:
+        yield
+    finally:
+        token, control.token = control.token, ""
+        control.call("logout", of=token)
+
+
+def _kept(control: ControlClient, path: Path, backend: str) -> str:
+    """Return the token of an earlier ``-T`` for this backend, if the master still accepts it; else empty text."""
+    try:
+        token = path.read_text("ascii").strip()
+    except (OSError, UnicodeDecodeError):
+        return ""
+    try:
+        found = control.call("token_info", of=token)
+    except ControlError:
+        return ""
+    return token if isinstance(found, dict) and found.get("eauth") == backend else ""
+
+
+def _write(path: Path, token: str) -> None:
+    """Write a token to a new file that only its owner can read. Raises CommandError."""
+    try:
+        path.unlink(missing_ok=True)
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(token)
+    except OSError as error:
+        raise CommandError(f"the token cannot be kept: {path}: {error.strerror}") from error
+
+
+def _asked(prompt: str) -> str:
+    sys.stderr.write(prompt)
+    sys.stderr.flush()
+    return sys.stdin.readline().rstrip("\n")
+
+
+def _asked_secretly(prompt: str) -> str:
+    # Only here: other commands start quicker without it.
+    import getpass
+
+    return getpass.getpass(prompt, sys.stderr)
