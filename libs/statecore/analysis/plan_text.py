@@ -20,8 +20,8 @@ _SIGNS: Mapping[str, str] = {
 def plan_text(data: PlanData, *, everything: bool = False, shorten: Callable[[str], str] = str) -> str:
     """Return the plan ``data`` as text: each state with its predicted changes and diffs, then the summary line.
 
-    ``everything`` also shows the states that would not change and have no warnings. ``shorten(place)`` returns a shorter form of a
-    ``file:line``.
+    With ``everything`` the text also has the states that would not change and have no warnings. ``shorten(place)``
+    returns a shorter form of the position ``place`` (``file:line``).
     """
     shown = [
         each

@@ -200,8 +200,8 @@ class SlsTree:
         return sorted(ref for ref in known if fnmatchcase(ref, pattern))
 
     def package(self, ref: str, saltenv: str) -> str:
-        """Return the SLS reference of the ``init.sls`` of a directory: the directory's own reference, or ``d.init`` if
-        the file ``d.sls`` has that one.
+        """Return the SLS reference of the file ``init.sls`` in a directory ``d``: ``d`` itself, or ``d.init`` if a
+        file ``d.sls`` exists, because ``d`` then refers to that file.
         """
         stem, paths = ref.replace(".", "/"), self._paths_in(saltenv)
         return f"{ref}.init" if {f"{stem}.sls", f"{stem}/init.sls"} <= paths else ref

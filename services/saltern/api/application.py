@@ -116,19 +116,23 @@ def note_jid(request: Request, value: object) -> None:
 
 
 async def welcome(api: Api, request: Request) -> Response:
-    """``GET /``: the names of the clients."""
+    """Answer ``GET /`` with the names of the API's clients (local, runner ...)."""
     return shown(request, {"return": "Welcome", "clients": api.clients.names})
 
 
 async def lowstate(api: Api, request: Request) -> Response:
-    """``POST /``: run chunks of low data with the rights of the session."""
+    """Answer ``POST /``: run the chunks of low data in the body with the rights of the session's user, and return
+    their values.
+    """
     token, _ = await api.signed_in(request)
     chunks = lowstate_of(await api.value(request))
     return shown(request, {"return": await api.run(request, chunks, token)})
 
 
 async def run(api: Api, request: Request) -> Response:
-    """``POST /run``: run chunks, each with a token or credentials of its own."""
+    """Answer ``POST /run``: run the chunks of low data in the body. Each chunk contains its own token, or user name
+    and password.
+    """
     found: list[object] = []
     for chunk in lowstate_of(await api.value(request)):
         token, made = await with_credentials(api.link, chunk, address_of(request.scope))
@@ -141,12 +145,12 @@ async def run(api: Api, request: Request) -> Response:
 
 
 async def login_page(api: Api, request: Request) -> Response:
-    """``GET /login``: a text that says that one has to log in."""
+    """Answer ``GET /login`` with a text that says that one has to log in."""
     return shown(request, {"status": None, "return": "Please log in"}, headers={"WWW-Authenticate": "Session"})
 
 
 async def login(api: Api, request: Request) -> Response:
-    """``POST /login``: a session for a user name and password, or a bearer token."""
+    """Answer ``POST /login`` with a new session, for a user name and password or for a bearer token."""
     value = await api.value(request)
     given = value[0] if isinstance(value, list) and value else value
     fields = dict(given) if isinstance(given, Mapping) else {}
@@ -192,7 +196,7 @@ def may_log_in(acl: Mapping[str, Any], user: str, address: str) -> bool:
 
 
 def sorted_permissions(rules: list[object]) -> list[object]:
-    """Return the rules of a user, each once: texts first, sorted, as Salt shows them."""
+    """Return the access rules of a user, each once and sorted as Salt shows them: rules that are texts come first."""
     texts = sorted({rule for rule in rules if isinstance(rule, str)})
     others: list[object] = []
     for rule in rules:
@@ -202,7 +206,7 @@ def sorted_permissions(rules: list[object]) -> list[object]:
 
 
 async def logout(api: Api, request: Request) -> Response:
-    """``POST /logout``: revoke the session."""
+    """Answer ``POST /logout``: revoke the token of the session."""
     token, _ = await api.signed_in(request)
     await api.link.call("logout", of=token)
     api.sessions.forget(token)
@@ -212,7 +216,9 @@ async def logout(api: Api, request: Request) -> Response:
 
 
 async def token(api: Api, request: Request) -> Response:
-    """``POST /token``: tokens for ``/run``, as a bare list."""
+    """Answer ``POST /token`` with a list of new tokens for ``/run``. Unlike other responses, the list is not below
+    ``return``.
+    """
     found = []
     for creds in lowstate_of(await api.value(request)):
         if any(name not in creds for name in ("username", "password", "eauth")):
@@ -227,7 +233,9 @@ async def token(api: Api, request: Request) -> Response:
 
 
 async def minions(api: Api, request: Request) -> Response:
-    """``GET /minions/<id>``: the grains of minions. ``POST /minions``: start jobs, 202."""
+    """Answer ``GET /minions`` and ``GET /minions/<id>`` with the grains of minions. Answer ``POST /minions``: publish
+    jobs without waiting for them, with status 202.
+    """
     token, _ = await api.signed_in(request)
     if request.method == "POST":
         chunks = [{**chunk, "client": "local_async"} for chunk in lowstate_of(await api.value(request))]
@@ -239,7 +247,7 @@ async def minions(api: Api, request: Request) -> Response:
 
 
 async def jobs(api: Api, request: Request) -> Response:
-    """``GET /jobs``: all jobs. ``GET /jobs/<jid>``: one job and its returns."""
+    """Answer ``GET /jobs`` with all jobs, and ``GET /jobs/<jid>`` with one job and its returns."""
     token, _ = await api.signed_in(request)
     jid = request.path_params.get("jid")
     if not jid:
@@ -257,7 +265,7 @@ async def jobs(api: Api, request: Request) -> Response:
 
 
 async def keys(api: Api, request: Request) -> Response:
-    """``GET /keys/<id>``: the key lists, or the fingerprint of one key."""
+    """Answer ``GET /keys`` with the lists of minion keys, and ``GET /keys/<id>`` with the fingerprint of one key."""
     token, _ = await api.signed_in(request)
     mid = request.path_params.get("mid")
     chunk = (
@@ -272,7 +280,9 @@ async def keys(api: Api, request: Request) -> Response:
 
 
 async def new_key(api: Api, request: Request) -> Response:
-    """``POST /keys``: an accepted key pair for a new minion, as a tar archive. Credentials are in the body."""
+    """Answer ``POST /keys`` with a key pair for a new minion, as a tar archive; the master has accepted the key
+    already. The body contains the user's credentials.
+    """
     chunks = lowstate_of(await api.value(request))
     chunk: dict[str, Any] = chunks[0] if chunks else {}
     if "mid" not in chunk:
@@ -307,7 +317,9 @@ def _tar(files: Mapping[str, str]) -> bytes:
 
 
 async def hook(api: Api, request: Request) -> Response:
-    """``POST /hook/<path>``: an event ``salt/netapi/hook/<path>`` with body, parsed body and headers."""
+    """Answer ``POST /hook/<path>``: fire the event ``salt/netapi/hook/<path>`` with the request's body, parsed body
+    and headers.
+    """
     if not api.settings.webhook_disable_auth:
         await api.signed_in(request)
     body = await request.body()
@@ -319,7 +331,7 @@ async def hook(api: Api, request: Request) -> Response:
 
 
 async def stats(api: Api, request: Request) -> Response:
-    """``GET /stats``: figures in the form of CherryPy's statistics."""
+    """Answer ``GET /stats`` with figures about the server, in the form of CherryPy's statistics."""
     if not api.settings.stats_disable_auth:
         await api.signed_in(request)
     seconds = max(time.time() - api.started, 0.001)
@@ -337,7 +349,9 @@ async def stats(api: Api, request: Request) -> Response:
 
 
 async def events(api: Api, request: Request) -> Response:
-    """``GET /events``: events as they happen; continues after the event that Last-Event-ID names."""
+    """Answer ``GET /events`` with a stream of the events of the master's bus. It continues after the event that the
+    header Last-Event-ID names.
+    """
     given = request.query_params.get("token") or request.query_params.get("salt_token")
     if set(request.query_params) - {"token", "salt_token"}:
         raise Refused(400, "/events takes no query parameters; send the header X-Auth-Token")
@@ -360,7 +374,7 @@ class _Streamed(Response):
 
 
 async def open_socket(api: Api, socket: WebSocket) -> None:
-    """``/ws`` or ``/ws/<token>``: a websocket that sends each event of the master's bus as a message."""
+    """Serve ``/ws`` or ``/ws/<token>``: a websocket that sends each event of the master's bus as a message."""
     given = socket.path_params.get("token") or socket.query_params.get("token")
     try:
         token, user = await api.signed_in(socket, given)
@@ -374,12 +388,12 @@ async def open_socket(api: Api, socket: WebSocket) -> None:
 
 
 async def openapi(api: Api, request: Request) -> Response:
-    """``GET /openapi.json``: the description of this API."""
+    """Answer ``GET /openapi.json`` with the description of this API."""
     return JSONResponse(document(api.settings))
 
 
 async def openapi_page(api: Api, request: Request) -> Response:
-    """``GET /openapi``: the description of this API as an HTML page."""
+    """Answer ``GET /openapi`` with the description of this API as an HTML page."""
     return HTMLResponse(page(api.settings))
 
 

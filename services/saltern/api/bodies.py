@@ -79,7 +79,9 @@ def _text(text: str) -> object:
 
 
 def _form(text: str) -> object:
-    """Return a form as a map: a field that comes several times is a list. ``arg`` and ``kwarg`` are read as YAML."""
+    """Parse a form and return its fields as a map; the value of a field that occurs several times is a list. ``arg``
+    and ``kwarg`` are parsed as YAML.
+    """
     try:
         pairs = parse_qsl(text, max_num_fields=_FIELDS)
     except ValueError as error:

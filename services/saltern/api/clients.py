@@ -64,7 +64,8 @@ class Clients:
         return sorted(self._clients)
 
     async def run(self, chunk: Chunk, token: str) -> object:
-        """Run one chunk with the rights of a user's token and return the value of its client.
+        """Run one chunk of low data with the rights of the token's user: call the client that the chunk names, and
+        return its value.
 
         Raises ChunkError, ControlError, ControlTimeout and TimeoutError.
         """

@@ -102,7 +102,7 @@ class EventFeed:
         self._listeners.discard(listener)
 
     def wait_for(self, jid: str, receiver: JobEvents) -> None:
-        """Call ``receiver`` for each event of the job or runner ``jid`` until ``forget``."""
+        """Call ``receiver`` for each event of the job or runner ``jid``, until ``forget`` is called for them."""
         self._jobs.setdefault(jid, set()).add(receiver)
 
     def forget(self, jid: str, receiver: JobEvents) -> None:

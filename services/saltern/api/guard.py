@@ -61,7 +61,7 @@ class Guard:
         self._networks = [ipaddress.ip_network(one, strict=False) for one in settings.authorized_ips]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle one request or websocket."""
+        """Handle one request or websocket: answer it here, or pass it to the routes."""
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
@@ -185,7 +185,9 @@ def address_of(scope: MutableMapping[str, Any]) -> str:
 
 
 def wants_page(method: str, path: str, headers: Mapping[str, str], settings: ApiSettings) -> bool:
-    """Return whether a browser asks for a page (Accept: text/html) at a path that is no file, as Salt's API answers it."""
+    """Return whether a request comes from a browser that asks for an HTML page (Accept: text/html), at a path that is
+    not one of the static files. Salt's API answers such a request with the page of the setting ``app``.
+    """
     accept = headers.get("accept", "")
     if method not in ("GET", "HEAD") or accept in ("", "*/*") or path == "/openapi":
         return False

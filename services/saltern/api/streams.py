@@ -136,7 +136,7 @@ class EventStream:
     """The response to ``GET /events``, as an ASGI application: a stream of Server-Sent Events."""
 
     def __init__(self, streams: Streams, token: str, last: str) -> None:
-        """Prepare the stream for a user's token. ``last``: the header Last-Event-ID, or empty."""
+        """Prepare the stream for the user of ``token``. ``last``: value of the header Last-Event-ID, or empty."""
         self._streams = streams
         self._token = token
         self._last = last
