@@ -64,8 +64,8 @@ def _closure(requirements: Iterable[str]) -> set[str]:
     return found
 
 
-#: Extras of statecore's returners: whoever uses one adds it to an image.
-DATABASES = frozenset({"mysql", "postgres"})
+#: Extras of statecore's returners and external pillars: whoever uses one adds it to an image.
+SERVICES = frozenset({"ldap", "mysql", "nacl", "postgres", "reclass"})
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ DATABASES = frozenset({"mysql", "postgres"})
     ],
 )
 def test_a_set_is_the_closure_of_its_packages(name: str, projects: tuple[str, ...], without: frozenset[str]) -> None:
-    assert set(LOCKED.SETS[name]) == _closure(_declared(*projects, without=without | DATABASES))
+    assert set(LOCKED.SETS[name]) == _closure(_declared(*projects, without=without | SERVICES))
 
 
 def test_the_build_set_is_the_closure_of_the_build_requirements() -> None:

@@ -125,6 +125,14 @@ def test_csv(tmp_path: Path, compiled: Compiled) -> None:
     assert "No such file" in error_of(compiled([{"csv": "/nowhere.csv"}]))
 
 
+def test_cmd_yamlex(compiled: Compiled) -> None:
+    command = "echo 'id: %s'; echo 'a: !aggregate [1]'; echo 'a: !aggregate [2]'"
+    assert compiled([{"cmd_yamlex": command}]) == {"id": "web1", "a": [1, 2]}
+    assert "the command printed no YAML, line 2 of its output" in error_of(
+        compiled([{"cmd_yamlex": "echo; echo 'a: ]'"}])
+    )
+
+
 def test_hiera(tmp_path: Path, compiled: Compiled, monkeypatch: pytest.MonkeyPatch) -> None:
     program = tmp_path / "bin" / "hiera"
     program.parent.mkdir()
