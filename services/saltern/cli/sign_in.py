@@ -1,4 +1,6 @@
-"""``salt -a`` and ``salt-run -a``: the command has the rights of a user of ``external_auth`` in place of those of its key."""
+"""The option ``-a`` of ``salt`` and ``salt-run``: signs in a user of ``external_auth``. The command then has this
+user's rights in place of the rights of its CurveZMQ key.
+"""
 
 from __future__ import annotations
 
@@ -56,9 +58,11 @@ def signed_in(
     ask: Callable[[str], str] | None = None,
     ask_secretly: Callable[[str], str] | None = None,
 ) -> Iterator[None]:
-    """Let ``control`` act for the user whom the command line names, within the ``with`` block; do nothing without ``-a``.
+    """Context manager: in the ``with`` block, the requests of ``control`` have the rights of the user that the command
+    line names. Without ``-a`` nothing is changed.
 
-    The token is revoked at the end, or kept with ``-T``. Raises CommandError for a wrong password.
+    The user's token is revoked at the end of the block; with ``-T`` it is stored in a file and stays valid. Raises
+    CommandError for a wrong password.
     """
     if not flags.eauth:
         if flags.make_token:
@@ -90,7 +94,9 @@ def signed_in(
 
 
 def _kept(control: ControlClient, path: Path, backend: str) -> str:
-    """Return the token of an earlier ``-T`` for this backend, if the master still accepts it; else empty text."""
+    """Return the stored token of an earlier command with ``-T``, if it is of this eauth backend and the master still
+    accepts it; else empty text.
+    """
     try:
         token = path.read_text("ascii").strip()
     except (OSError, UnicodeDecodeError):
@@ -103,7 +109,7 @@ def _kept(control: ControlClient, path: Path, backend: str) -> str:
 
 
 def _write(path: Path, token: str) -> None:
-    """Write a token to a new file that only its owner can read. Raises CommandError."""
+    """Write a token to a new file that only its owner can read. Raises CommandError if the file cannot be written."""
     try:
         path.unlink(missing_ok=True)
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
