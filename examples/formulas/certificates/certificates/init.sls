@@ -1,0 +1,4 @@
+include:
+  - certificates.authority
+  - certificates.servers
+  - certificates.trusted

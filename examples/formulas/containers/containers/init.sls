@@ -1,0 +1,4 @@
+include:
+  - .engine
+  - .images
+  - .services

@@ -1,0 +1,3 @@
+include:
+  - database.server
+  - database.manage

@@ -1,0 +1,4 @@
+include:
+  - openssh.server
+  - openssh.users
+  - openssh.known_hosts
