@@ -166,7 +166,7 @@ def _module_page(kind: str, name: str, serving: Sequence[LoadedModule]) -> str:
     if len(serving) > 1:
         parts += [f"Served by {', '.join(each.source.stem for each in serving)}: the managed host decides which.", ""]
     parts += [*(f"{each.module_doc or ''}\n" for each in serving)]
-    functions = {function: each for each in reversed(serving) for function in each.functions}
+    functions = {function: each for each in reversed(serving) for function in each.listed}
     for function, served in sorted(functions.items()):
         own = served.functions[function]
         parts += [f"## {name}.{function}", "", f"`{name}.{function}{_call(served, function)}`", ""]

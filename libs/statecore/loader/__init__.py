@@ -306,15 +306,15 @@ class Loader:
         return found
 
     def names(self, kind: str, ctx: Context) -> list[str]:
-        """Return the sorted names (``module.function``) of all usable functions of one kind. All modules of the kind
-        are imported.
+        """Return the sorted names (``module.function``) of all usable functions of one kind, without internal ones
+        (``_name``). All modules of the kind are imported.
         """
         return sorted(
             {
                 f"{name}.{function}"
                 for name, modules in self.all(kind, ctx).items()
                 for loaded in modules
-                for function in loaded.functions
+                for function in loaded.listed
             }
         )
 

@@ -53,6 +53,11 @@ class LoadedModule:
     _parameters: dict[str, Parameters] = field(default_factory=dict)
 
     @property
+    def listed(self) -> list[str]:
+        """Names of the functions that users may call: all but internal ones (``_name``)."""
+        return [name for name in self.functions if not name.startswith("_")]
+
+    @property
     def module_doc(self) -> str | None:
         """The module's docstring without indentation; None if the module has no docstring."""
         return None if self.raw_doc is None else inspect.cleandoc(self.raw_doc)
@@ -125,7 +130,9 @@ def bind_native(function: Function, ctx: Context, /) -> Function:
 def native_module(source: ModuleFile, module: ModuleType, ctx: Context | None) -> LoadedModule:
     """Return a built-in module as LoadedModule, with the functions, name and aliases that its file declares.
 
-    The names VIRTUAL, ALIASES, OUTPUTTERS and OPTIONS of the file are read. ``PARTS`` of a package lists submodules whose
+    In execution modules, a function that does not take ``ctx`` first is a helper of its file and is left out. The names VIRTUAL, ALIASES,
+    OUTPUTTERS and OPTIONS of the file are read. An alias that starts with ``_`` is internal: states and modules call it
+    through their Context, and no listing or job does. ``PARTS`` of a package lists submodules whose
     functions are added. Raise Unusable if the file's function ``available(ctx)`` returns a reason. If ``ctx`` is None,
     ``available`` is not called: such a module may be inspected, but its functions must not be called.
     """
@@ -142,6 +149,7 @@ def native_module(source: ModuleFile, module: ModuleType, ctx: Context | None) -
         and name not in hidden
         and isinstance(value, FunctionType)
         and value.__module__ == part.__name__
+        and (source.kind != "modules" or _takes_ctx(value))
     }
     for public, python_name in aliases.items():
         functions[public] = getattr(module, python_name)
@@ -159,6 +167,12 @@ def native_module(source: ModuleFile, module: ModuleType, ctx: Context | None) -
             for name, names in getattr(part, "OPTIONS", {}).items()
         },
     )
+
+
+def _takes_ctx(function: FunctionType) -> bool:
+    """Return whether ``ctx`` is the first parameter. A decorated function without named parameters counts as one."""
+    code = function.__code__
+    return not code.co_argcount or code.co_varnames[0] in ("ctx", "_ctx")
 
 
 def plain_module(source: ModuleFile, module: ModuleType) -> LoadedModule:

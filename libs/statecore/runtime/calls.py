@@ -92,7 +92,7 @@ def returned(
     # A command from an operator runs in a shell. One from a template or a module needs python_shell=True for that.
     ctx.scratch["cmd.shell"] = fun.startswith("cmd.")
     try:
-        if not trusted and not ctx.may(fun):
+        if not trusted and (not ctx.may(fun) or fun.rpartition(".")[2].startswith("_")):
             raise NotAvailable(fun)
         served, function = loader.function("modules", fun, ctx)
     except NotAvailable as missing:

@@ -29,7 +29,7 @@ def here(kind: str) -> set[str]:
         f"{module}.{function}"
         for module, serving in loader.built_in(kind).items()
         for served in serving
-        for function in served.functions
+        for function in served.listed
     }
 
 

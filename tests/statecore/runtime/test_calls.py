@@ -165,3 +165,15 @@ def test_sudo_runs_a_salt_call_of_its_own(tmp_path: Path) -> None:
     returned = runtime.call("test.arg", ["a b"], {"c": [1]}, {"jid": "20261121120000000000"})
     assert returned.value == "-u ann salt-call --out json --metadata -c /etc/salt -- test.arg a b c=[1]"
     assert returned.retcode == 3
+
+
+def test_internal_functions_and_helpers_are_no_jobs(runtime: Runtime) -> None:
+    """A name with an underscore is for states; a function without ctx is a helper of its file."""
+    names = runtime.functions["sys.list_functions"]()
+    assert "pip.list" in names
+    assert [name for name in names if name.partition(".")[2].startswith("_")] == []
+    assert {"aliases.parse", "restartcheck.deleted_maps", "pip.requirements_met"} & set(names) == set()
+    for name in ("pip._requirements_met", "pip.requirements_met", "aliases.parse"):
+        returned = runtime.call(name, ["x"], job={"module_executors": ["direct_call"]})
+        assert (returned.success, returned.value) == (False, f"'{name}' is not available.")
+    assert callable(runtime.functions["pip._requirements_met"])

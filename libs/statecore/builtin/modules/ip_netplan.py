@@ -23,10 +23,10 @@ def available(ctx: Context) -> str | None:
     """Return None on hosts of the Debian family with netplan; else return the reason as text."""
     if ctx.grains.get("os_family") != "Debian":
         return "the host is not of the family Debian"
-    return None if netplan_active(ctx) else "the host has no netplan, or no /etc/netplan"
+    return None if _netplan_active(ctx) else "the host has no netplan, or no /etc/netplan"
 
 
-def netplan_active(ctx: Context) -> bool:
+def _netplan_active(ctx: Context) -> bool:
     """Return whether the host uses netplan: it has the program ``netplan`` and the directory /etc/netplan."""
     return ctx.host.which("netplan") is not None and ctx.host.path(_DIRECTORY).is_dir()
 

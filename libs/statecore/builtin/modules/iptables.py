@@ -34,6 +34,10 @@ _PLACES = (
 )
 
 
+#: Internal: the state calls it.
+ALIASES = {"_is_saved": "is_saved"}
+
+
 def available(ctx: Context) -> str | None:
     """Return None if the host has the program ``iptables``; else return the reason as text."""
     return None if ctx.host.which("iptables") else "the host has no iptables"

@@ -26,6 +26,10 @@ _COUNTED = re.compile(r"\bpackets \d+ bytes \d+")
 Answer = dict[str, object]
 
 
+#: Internal: the state calls it.
+ALIASES = {"_is_saved": "is_saved"}
+
+
 def available(ctx: Context) -> str | None:
     """Return None if the host has the program ``nft``; else return the reason as text."""
     return None if ctx.host.which("nft") else "the host has no nft"

@@ -206,7 +206,7 @@ def _all(ctx: Context, function: Callable[..., Plan], rules: object) -> Plan:
     if any(not plan.result for plan in plans):
         return Plan.failed(comment)
     saves = list(dict.fromkeys(saves))
-    unsaved = [each for each in saves if not ctx.call("iptables.is_saved", each[1], each[0])]
+    unsaved = [each for each in saves if not ctx.call("iptables._is_saved", each[1], each[0])]
     if not any(plan.steps for plan in plans) and not unsaved:
         return Plan.unchanged(comment)
 
@@ -236,7 +236,7 @@ def _put(ctx: Context, name: str, table: str, family: str, kwargs: Mapping[str, 
         chain, rule, command = _rule(ctx, table, family, kwargs, letter)
         there = ctx.call("iptables.check", table, chain, rule, family)
         file = None if kwargs.get("save") is True else kwargs.get("save")
-        unsaved = there and kwargs.get("save") and not ctx.call("iptables.is_saved", file, family)
+        unsaved = there and kwargs.get("save") and not ctx.call("iptables._is_saved", file, family)
     except InvocationError as error:
         return Plan.failed(str(error))
     # Salt's comments differ for append and insert.

@@ -219,7 +219,7 @@ def _put(ctx: Context, name: str, family: str, kwargs: Mapping[str, object], *, 
         table, chain, rule = _rule(ctx, family, kwargs)
         there = ctx.call("nftables.check", table, chain, rule, family)["result"]
         file = None if kwargs.get("save") is True else kwargs.get("save")
-        unsaved = bool(there and kwargs.get("save") and not ctx.call("nftables.is_saved", file))
+        unsaved = bool(there and kwargs.get("save") and not ctx.call("nftables._is_saved", file))
     except InvocationError as error:
         return Plan.failed(str(error))
     # Salt's comments differ for insert and append.

@@ -21,7 +21,7 @@ def available(ctx: Context) -> str | None:
     text.
     """
     try:
-        ctx.functions["pkg.repo_changes"]
+        ctx.functions["pkg._repo_changes"]
     except NotAvailable as missing:
         return f"Repo management not implemented on this platform: {missing}"
     return None
@@ -99,7 +99,7 @@ def managed(
         "enabled": not disabled if disabled is not None else True if enabled is None else enabled,
     }
     try:
-        changes = ctx.call("pkg.repo_changes", name, **wanted)
+        changes = ctx.call("pkg._repo_changes", name, **wanted)
     except InvocationError as error:
         return Plan.failed(str(error))
     except CommandError as error:

@@ -89,7 +89,7 @@ def absent(
     to = roles.connection(user, maintenance_db, db_password, db_host, db_port, db_user)
     call = {"privileges": privileges, "prepend": prepend, **to}
     try:
-        existing = ctx.call("postgres.holds_any_privilege", name, object_name, object_type, **call)
+        existing = ctx.call("postgres._holds_any_privilege", name, object_name, object_type, **call)
     except (CommandError, InvocationError) as error:
         return Plan.failed(str(error))
     if not existing:

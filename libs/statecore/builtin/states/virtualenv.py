@@ -148,10 +148,10 @@ def _packages_wanted(ctx: Context, given: Mapping[str, object], *, anew: bool) -
         return False
     if anew:
         if requirements:
-            ctx.call("pip.requirements_texts", requirements, cwd=given["cwd"])
+            ctx.call("pip._requirements_texts", requirements, cwd=given["cwd"])
         return True
     where = {"bin_env": given["name"], "user": given["user"]}
-    met = not requirements or ctx.call("pip.requirements_met", requirements, cwd=given["cwd"], **where)
+    met = not requirements or ctx.call("pip._requirements_met", requirements, cwd=given["cwd"], **where)
     if not met or given["pip_upgrade"] or given["pip_ignore_installed"] or given["pip_download"]:
         return True
     there = ctx.call("pip.list", **where) if named else {}

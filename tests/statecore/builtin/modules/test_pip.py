@@ -316,7 +316,7 @@ def test_requirements_met(pip, text, wanted):
     pip.write("r/all.txt", text)
     pip.write("r/more.txt", "c>1\n-r all.txt\n")
     pip.write("r/less.txt", "c>2\n")
-    assert pip.call("pip.requirements_met", "salt://r/all.txt") is wanted
+    assert pip.call("pip._requirements_met", "salt://r/all.txt") is wanted
 
 
 def test_uptodate(pip, monkeypatch):

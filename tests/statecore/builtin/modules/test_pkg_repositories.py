@@ -42,7 +42,7 @@ def test_sources_of_a_debian(plain, debian):
             "signedby": "/etc/apt/keyrings/v.gpg",
         }
     ]
-    assert plain.call("pkg.repo_changes", LINE, comments=["ours"])["line"]["new"] == f"{LINE} # ours"
+    assert plain.call("pkg._repo_changes", LINE, comments=["ours"])["line"]["new"] == f"{LINE} # ours"
     assert plain.call("pkg.get_repo", "deb https://v.test/debian/ bookworm main contrib")["dist"] == "bookworm"
     assert plain.call("pkg.get_repo", "deb https://v.test/debian trixie main") == {}
     assert "apt-get" not in " ".join(debian.calls)

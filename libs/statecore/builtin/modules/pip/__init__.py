@@ -11,6 +11,15 @@ from statecore.builtin.modules.pip import installation, queries
 #: The modules that define the functions of ``pip``.
 PARTS = (installation, queries)
 
-ALIASES = {"list": "list_"}
+#: Names with an underscore are internal: states call them.
+ALIASES = {
+    "list": "list_",
+    "_list_editable": "list_editable",
+    "_requirements_met": "requirements_met",
+    "_requirements_texts": "requirements_texts",
+}
 
 list_ = queries.list_
+list_editable = queries.list_editable
+requirements_met = queries.requirements_met
+requirements_texts = queries.requirements_texts

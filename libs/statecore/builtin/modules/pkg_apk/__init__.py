@@ -15,6 +15,11 @@ VIRTUAL = "pkg"
 #: The modules that define the functions of ``pkg`` on Alpine.
 PARTS = (queries, changes, repositories)
 
+repo_changes = repositories.repo_changes
+
+#: Internal: the state calls it.
+ALIASES = {"_repo_changes": "repo_changes"}
+
 
 def available(ctx: Context) -> str | None:
     """Return None if the host's package manager is apk; else return the reason as text."""

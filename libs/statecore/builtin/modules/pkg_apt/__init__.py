@@ -24,7 +24,14 @@ VIRTUAL = "pkg"
 #: Further modules that define functions of ``pkg`` on Debian.
 PARTS = (files, repositories)
 
-ALIASES = {"available_version": "latest_version", "latest_version": "latest_version"}
+#: ``_repo_changes`` is internal: the state calls it.
+ALIASES = {
+    "available_version": "latest_version",
+    "latest_version": "latest_version",
+    "_repo_changes": "repo_changes",
+}
+
+repo_changes = repositories.repo_changes
 
 #: Scratch key that the pkg states set when a run begins: fetch the package lists before the next installation.
 _REFRESH_DUE = "pkg.refresh_due"

@@ -16,6 +16,11 @@ VIRTUAL = "pkg"
 #: The modules that define the functions of ``pkg`` on RedHat.
 PARTS = (queries, files, changes, groups, repositories)
 
+repo_changes = repositories.repo_changes
+
+#: Internal: the state calls it.
+ALIASES = {"_repo_changes": "repo_changes"}
+
 
 def available(ctx: Context) -> str | None:
     """Return None if the host has RPM and dnf5, dnf or yum; else return the reason as text."""

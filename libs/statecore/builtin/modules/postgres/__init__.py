@@ -24,6 +24,11 @@ from statecore.model.context import Context
 #: The modules that define the functions of ``postgres``.
 PARTS = (databases, roles, extensions, schemas, privileges, tablespaces, languages, directories, clusters)
 
+holds_any_privilege = privileges.holds_any_privilege
+
+#: Internal: the state calls it.
+ALIASES = {"_holds_any_privilege": "holds_any_privilege"}
+
 
 def available(ctx: Context) -> str | None:
     """Return None if the host has the program psql; else return the reason as text."""

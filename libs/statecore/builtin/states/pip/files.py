@@ -57,7 +57,7 @@ def _unable(requirements: object, editable: object, error: str) -> str:
 def _requirements_met(request: WantedPipPackages) -> bool:
     """Return True if all requirements of the requirements files are met. False if a line can only be judged by pip."""
     where = {key: request.given[key] for key in ("bin_env", "user", "cwd", "env_vars", "saltenv")}
-    met = request.ctx.call("pip.requirements_met", request.given["requirements"], **where)
+    met = request.ctx.call("pip._requirements_met", request.given["requirements"], **where)
     return bool(met) and not _install_again(request.given)
 
 
@@ -76,5 +76,5 @@ def _editable_installed(request: WantedPipPackages) -> bool:
     if not all(place.startswith("/") for place in places):
         return False
     where = {key: given[key] for key in ("bin_env", "user", "cwd", "env_vars")}
-    known = request.ctx.call("pip.list_editable", **where)
+    known = request.ctx.call("pip._list_editable", **where)
     return all(place in known for place in places)
