@@ -8,6 +8,7 @@ is enough). Its process 1 may not load kernel modules, set the clock or reboot, 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
@@ -63,8 +64,15 @@ hostname "$name"
 exec env -i container=lxc PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 setpriv --bounding-set "$WITHHELD" /sbin/init
 """
 
+#: Each machine has namespaces of its own, but for users.
+_UNSHARE = ("unshare", "--mount", "--pid", "--uts", "--ipc", "--net", "--cgroup", "--fork", "--kill-child")
+
 #: Variables of a command in a machine.
-_ENVIRONMENT = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8", "HOME": "/root"}
+_ENVIRONMENT = {
+    "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+    "LANG": "C.UTF-8",
+    "HOME": "/root",
+}
 
 
 def debootstrap(root: Path, packages: Sequence[str], *, seconds: float = 1200) -> None:
@@ -112,8 +120,15 @@ class Machine:
         log = self._directory / "console.log"
         with log.open("wb") as console:
             self._boot = subprocess.Popen(
-                ["unshare", "--mount", "--pid", "--uts", "--ipc", "--net", "--cgroup", "--fork", "--kill-child", "sh", "-c", _BOOT]
-                + ["boot", str(self._base), str(upper), str(work), str(root), self.name, *self._shown],
+                [
+                    *_UNSHARE,
+                    "sh",
+                    "-c",
+                    _BOOT,
+                    "boot",
+                    *map(str, (self._base, upper, work, root, self.name)),
+                    *self._shown,
+                ],
                 stdin=subprocess.DEVNULL,
                 stdout=console,
                 stderr=subprocess.STDOUT,
@@ -143,9 +158,10 @@ class Machine:
             return False
         self._process_1 = int(children[0])
         try:
-            return Path(f"/proc/{self._process_1}/comm").read_text().strip() == "systemd" and (
-                self.root / "run/dbus/system_bus_socket"
-            ).exists()
+            return (
+                Path(f"/proc/{self._process_1}/comm").read_text().strip() == "systemd"
+                and (self.root / "run/dbus/system_bus_socket").exists()
+            )
         except OSError:
             return False
 
@@ -170,10 +186,8 @@ class Machine:
         if self._boot is not None:
             if self._process_1:
                 # The end of process 1 is the end of its namespace.
-                try:
+                with contextlib.suppress(ProcessLookupError):
                     os.kill(self._process_1, signal.SIGKILL)
-                except ProcessLookupError:
-                    pass
             self._boot.kill()
             self._boot.wait()
         shutil.rmtree(self._directory, ignore_errors=True)

@@ -180,7 +180,9 @@ class Caller:
         try:
             told = json.loads(done.stdout)["local"]
         except (ValueError, KeyError):
-            raise AssertionError(f"{machine.name}: {sls}: no JSON: {done.stdout[-3000:]}{done.stderr[-3000:]}") from None
+            raise AssertionError(
+                f"{machine.name}: {sls}: no JSON: {done.stdout[-3000:]}{done.stderr[-3000:]}"
+            ) from None
         assert isinstance(told, dict), f"{machine.name}: {sls}: {told}"
         return told
 
@@ -205,10 +207,17 @@ def figures() -> Iterator[Figures]:
     """Rows that are printed at the end of the run (pytest -s shows them)."""
     collected = Figures()
     yield collected
-    print("\n| formula | states | changed | files compared | test, first, second run here (s) | in Salt (s) |")
-    print("|---|---|---|---|---|---|")
-    for row in collected.rows:
-        print(row)
+    heading = (
+        "formula",
+        "states",
+        "changed",
+        "not announced here / in Salt",
+        "files compared",
+        "test, first, second run here (s)",
+        "in Salt (s)",
+    )
+    rows = [f"| {' | '.join(heading)} |", "|---" * len(heading) + "|", *collected.rows]
+    sys.stdout.write("\n" + "\n".join(rows) + "\n")
 
 
 def applied(

@@ -30,6 +30,7 @@ _RANDOM = re.compile(
     r"/etc/machine-id|/etc/ssh/ssh_host_.*|/etc/ssl/(certs/ssl-cert-snakeoil.pem|private/.*)|/etc/pki/example/.*\.(key|crt)"
     r"|/usr/local/share/ca-certificates/site/authority.crt|/etc/ssl/certs/(ca-certificates.crt|authority.pem)"
     r"|/etc/ssl/certs/[0-9a-f]{8}\.0|/srv/shop/code/\.git/(index|logs/.*|FETCH_HEAD)|/etc/.*/?\.updated|/var/\.updated"
+    r"|/etc/docker/key.json|/etc/iptables/rules.v[46]|/var/spool/cron/crontabs/.*"
     r"|/etc/ld.so.cache|/var/lib/dpkg/status(-old)?|/etc/passwd-|/etc/shadow-?|/etc/group-|/etc/gshadow-"
 )
 
@@ -42,8 +43,9 @@ FACTS: Mapping[str, str] = {
     "marks": "apt-mark showmanual; apt-mark showhold",
     "users": "getent passwd; getent group; cut -d: -f1,3-8 /etc/shadow",
     "enabled units": "systemctl list-unit-files --no-legend --no-pager | sort",
+    # Without systemd's own: some run or fail once at boot, whatever a formula does.
     "active units": "systemctl list-units --all --no-legend --plain --no-pager --type=service,timer,socket,mount | "
-    "awk '{print $1, $2, $3, $4}' | sort",
+    "awk '!/^(systemd-|user-|run-|e2scrub)/ {print $1, $2, $3, $4}' | sort",
 }
 
 
@@ -55,7 +57,7 @@ def files(root: Path) -> Files:
         name = _HASHED.sub("HASH", path)
         holds = ""
         if stat.S_ISLNK(known.st_mode):
-            holds = os.readlink(f"{root}{path}")
+            holds = str(Path(f"{root}{path}").readlink())
         elif stat.S_ISREG(known.st_mode):
             holds = hashlib.sha256(Path(f"{root}{path}").read_bytes()).hexdigest()[:16]
         if _RANDOM.fullmatch(path):
@@ -78,14 +80,17 @@ def _walk(root: Path, directory: str, device: int) -> Iterator[tuple[str, os.sta
 def facts(machine: Machine, probes: Mapping[str, str]) -> dict[str, list[str]]:
     """What the commands of FACTS and of ``probes`` print on a machine, as lines."""
     return {
-        name: machine.run("sh", "-c", command, check=False).stdout.splitlines() for name, command in {**FACTS, **probes}.items()
+        name: machine.run("sh", "-c", command, check=False).stdout.splitlines()
+        for name, command in {**FACTS, **probes}.items()
     }
 
 
 def differences(left: Mapping[str, object], right: Mapping[str, object]) -> list[str]:
     """A line for each name whose values differ, with both."""
     return [
-        f"{name}: {left.get(name)} / {right.get(name)}" for name in sorted({*left, *right}) if left.get(name) != right.get(name)
+        f"{name}: {left.get(name)} / {right.get(name)}"
+        for name in sorted({*left, *right})
+        if left.get(name) != right.get(name)
     ]
 
 

@@ -139,7 +139,8 @@ class Host:
         """
         logged = log.isEnabledFor(logging.DEBUG) and not (quiet or unlogged.get())
         started = time.monotonic() if logged else 0.0
-        argv = [shell or "/bin/sh", "-c", cmd] if isinstance(cmd, str) else list(cmd)
+        # Arguments of functions become words of commands, and YAML makes a number of a name such as 7.
+        argv = [shell or "/bin/sh", "-c", cmd] if isinstance(cmd, str) else [str(word) for word in cmd]
         self._startable(argv[0])
         if cwd is not None and not (cwd.startswith("/") and self.path(cwd).is_dir()):
             raise HostError(f"Specified cwd '{cwd}' either not absolute or does not exist")

@@ -130,9 +130,9 @@ def bind_native(function: Function, ctx: Context, /) -> Function:
 def native_module(source: ModuleFile, module: ModuleType, ctx: Context | None) -> LoadedModule:
     """Return a built-in module as LoadedModule, with the functions, name and aliases that its file declares.
 
-    In execution modules, a function that does not take ``ctx`` first is a helper of its file and is left out. The names VIRTUAL, ALIASES,
-    OUTPUTTERS and OPTIONS of the file are read. An alias that starts with ``_`` is internal: states and modules call it
-    through their Context, and no listing or job does. ``PARTS`` of a package lists submodules whose
+    In execution modules, a function that does not take ``ctx`` first is a helper of its file and is left out. The names
+    VIRTUAL, ALIASES, OUTPUTTERS and OPTIONS of the file are read. An alias that starts with ``_`` is internal: states
+    and modules call it through their Context, and no listing or job does. ``PARTS`` of a package lists submodules whose
     functions are added. Raise Unusable if the file's function ``available(ctx)`` returns a reason. If ``ctx`` is None,
     ``available`` is not called: such a module may be inspected, but its functions must not be called.
     """

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from statecore.model.context import Context
-from statecore.model.errors import CommandError
+from statecore.model.errors import CallFailed
 
 ALIASES = {"set": "set_"}
 
@@ -71,7 +71,7 @@ def check_installed(ctx: Context, name: str, path: str) -> bool:
 
 
 def install(ctx: Context, name: str, link: str, path: str, priority: int) -> str:
-    """Add the program ``path`` to a group of alternatives. Return the output of update-alternatives. Raise CommandError
+    """Add the program ``path`` to a group of alternatives. Return the output of update-alternatives. Raise CallFailed
     with its error output if it fails.
     """
     return _do(ctx, ["--install", link, name, path, str(priority)])
@@ -79,21 +79,21 @@ def install(ctx: Context, name: str, link: str, path: str, priority: int) -> str
 
 def remove(ctx: Context, name: str, path: str) -> str:
     """Remove the program ``path`` from a group of alternatives. Return the output of update-alternatives. Raise
-    CommandError if it fails.
+    CallFailed if it fails.
     """
     return _do(ctx, ["--remove", name, path])
 
 
 def auto(ctx: Context, name: str) -> str:
     """Select the program with the highest priority in a group of alternatives. Return the output of
-    update-alternatives. Raise CommandError if it fails.
+    update-alternatives. Raise CallFailed if it fails.
     """
     return _do(ctx, ["--auto", name])
 
 
 def set_(ctx: Context, name: str, path: str) -> str:
     """Select the program ``path`` in a group of alternatives. Return the output of update-alternatives. Raise
-    CommandError if it fails.
+    CallFailed if it fails.
     """
     return _do(ctx, ["--set", name, path])
 
@@ -105,5 +105,9 @@ def _program(ctx: Context) -> str:
 def _do(ctx: Context, words: Sequence[str]) -> str:
     result = ctx.host.run([_program(ctx), *words])
     if result.retcode:
-        raise CommandError(result.stderr.strip() or f"{_program(ctx)} failed with {result.retcode}")
+        # Salt returns the error output as if it were the result, and the call has the program's exit code.
+        ctx.scratch["retcode"] = result.retcode
+        raise CallFailed(
+            result.stderr.strip() or f"{_program(ctx)} failed with {result.retcode}", result.stderr.strip()
+        )
     return result.stdout.strip()

@@ -231,7 +231,7 @@ def zip_(
         raise CommandError(f"Relative paths require the 'cwd' parameter: {', '.join(relative)}")
     whole = [name if name.startswith("/") else f"{str(cwd).rstrip('/')}/{name}" for name in _expanded(ctx, names, cwd)]
     if missing := [name for name in whole if not ctx.host.path(name).exists()]:
-        raise CommandError(f"{', '.join(missing)} does not exist")
+        raise CallFailed(f"{', '.join(missing)} does not exist", [])
     below = "/" if cwd is None else f"{cwd.rstrip('/')}/"
     members = {name.removeprefix(below).lstrip("/"): ctx.host.path(name) for name in whole}
     return archives.pack(ctx.host.path(zip_file), members, large=zip64)
@@ -270,15 +270,11 @@ def _expanded(ctx: Context, names: list[str], cwd: str | None) -> list[str]:
     without a match stays unchanged.
     """
     found: list[str] = []
+    above = f"{str(cwd or '/').rstrip('/')}/"
     for name in names:
-        top, last = name.rpartition("/")[::2]
-        directory = top if name.startswith("/") else f"{str(cwd or '/').rstrip('/')}/{top}"
-        entries = []
-        if any(letter in last for letter in "*?[") and ctx.host.path(directory or "/").is_dir():
-            entries = [
-                each.name for each in ctx.host.path(directory or "/").iterdir() if fnmatch.fnmatchcase(each.name, last)
-            ]
-        found += [f"{top}/{each}" if "/" in name else each for each in sorted(entries)] or [name]
+        whole = name if name.startswith("/") else above + name
+        paths = globs.matching_paths(ctx.host, whole) if globs.has_wildcard(name) else []
+        found += [path if name.startswith("/") else path.removeprefix(above) for path in paths] or [name]
     return found
 
 

@@ -254,9 +254,9 @@ def script(
         real_path.unlink(missing_ok=True)
 
 
-def script_retcode(ctx: Context, source: str, **kwargs: Any) -> int:
+def script_retcode(ctx: Context, source: str, args: object = None, cwd: str | None = None, **kwargs: Any) -> int:
     """Run a script as ``cmd.script`` does, but return only its exit code."""
-    return int(script(ctx, source, **kwargs)["retcode"] or 0)
+    return int(script(ctx, source, args, cwd, **kwargs)["retcode"] or 0)
 
 
 def which(ctx: Context, cmd: str) -> str | None:

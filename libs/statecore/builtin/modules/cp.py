@@ -55,6 +55,7 @@ def get_file(
         salt '*' cp.get_file salt://vimrc /root/.vimrc makedirs=True
     """
     path, dest = _rendered_names(ctx, path, dest, saltenv, template)
+    _need_scheme(path)
     found = _fetched(ctx, path, saltenv)
     return _put(ctx, found, path, dest, makedirs) if found else ""
 
@@ -97,6 +98,7 @@ def get_dir(
     itself.
     """
     path, dest = _rendered_names(ctx, path, dest, saltenv, template)
+    _need_scheme(path)
     relative, saltenv = _environment(ctx, path, saltenv)
     top = relative.rstrip("/")
     inside = f"{top}/" if top else ""
@@ -189,6 +191,7 @@ def cache_dir(
     include_pat, exclude_pat
         patterns for paths to include or exclude: a regular expression after ``E@``, else a glob
     """
+    _need_scheme(path)
     relative, saltenv = _environment(ctx, path, saltenv)
     inside = relative.rstrip("/") + "/" if relative.rstrip("/") else ""
     names = [each for each in ctx.files.paths(saltenv, inside) if _wanted(each, include_pat, exclude_pat)]
@@ -451,6 +454,11 @@ def _put(ctx: Context, data: bytes | Path, path: str, dest: str, makedirs: bool)
         managed_file.make_directories(ctx.host, real_path.parent, Attributes(), ctx.host.root)
     managed_file.replace(ctx.host, real_path, data, Attributes())
     return dest
+
+
+def _need_scheme(path: str) -> None:
+    if not path.startswith(tree_url.SCHEME):
+        raise CommandError(f"Unsupported path: {path}")
 
 
 def _rendered_names(ctx: Context, path: str, dest: str, saltenv: str | None, template: str | None) -> tuple[str, str]:

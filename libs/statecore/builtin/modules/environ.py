@@ -9,7 +9,6 @@ import os
 from collections.abc import Mapping
 
 from statecore.model.context import Context
-from statecore.model.errors import InvocationError
 
 
 def setval(ctx: Context, key: str, val: object, false_unsets: bool = False, permanent: object = False) -> object:
@@ -18,14 +17,15 @@ def setval(ctx: Context, key: str, val: object, false_unsets: bool = False, perm
     val
         text; False sets an empty value, or with ``false_unsets`` removes the variable (the result is then None)
 
+    permanent
+        accepted, without effect: it is for Windows
+
     Return False if ``val`` is anything else.
 
     CLI Example:
 
         salt '*' environ.setval foo bar
     """
-    if permanent:
-        raise InvocationError("not supported: permanent works on Windows hosts only")
     if val is False and false_unsets:
         os.environ.pop(key, None)
         ctx.host.set_variable(key, None)

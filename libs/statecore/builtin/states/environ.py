@@ -25,9 +25,9 @@ def setenv(
         True: empty, or with ``false_unsets`` remove, all other variables
     update_minion
         True: also set the variables in the minion process
+    permanent
+        accepted, without effect: it is for Windows
     """
-    if permanent:
-        return Plan.failed("not supported: permanent (Windows)")
     if not isinstance(value, str | dict) and value is not False:
         return Plan.failed("Environ value must be string, dict or False")
     wanted = value if isinstance(value, dict) else {name: value}

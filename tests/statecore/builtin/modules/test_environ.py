@@ -7,7 +7,6 @@ from types import SimpleNamespace
 import pytest
 
 from statecore.builtin.modules import environ
-from statecore.model.errors import InvocationError
 
 
 @pytest.fixture(autouse=True)
@@ -49,6 +48,6 @@ def test_commands_of_a_mounted_host_get_what_is_set(plain):
     assert given == {"B": "2", "C": "", "A": None}
 
 
-def test_permanent_is_refused(plain):
-    with pytest.raises(InvocationError, match="not supported: permanent"):
-        plain.call("environ.setval", "A", "1", permanent=True)
+def test_permanent_is_for_windows(plain):
+    assert plain.call("environ.setval", "SALTERN_A", "1", permanent="HKLM") == "1"
+    plain.call("environ.setval", "SALTERN_A", False, false_unsets=True, permanent=True)

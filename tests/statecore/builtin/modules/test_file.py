@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from statecore.model.errors import CommandError, InvocationError
+from statecore.model.errors import CallFailed, CommandError, InvocationError
 
 HAVE = {
     "d/a.txt": "alpha\nbeta\n",
@@ -116,7 +116,7 @@ def test_answers(host, name, args, answer):
         ("readlink", ("/d",), InvocationError, "valid link was not specified: /d"),
         ("rmdir", ("/d/a.txt",), InvocationError, "/d/a.txt is not a directory"),
         ("readdir", ("/d/a.txt",), InvocationError, "valid directory was not specified"),
-        ("find", ("/d", None, "x"), InvocationError, "type must be of b, c, d, f, l, p, s, not 'x'"),
+        ("find", ("/d", None, "x"), CallFailed, "type must be of b, c, d, f, l, p, s, not 'x'"),
         ("stats", ("/none",), CommandError, "Path not found: /none"),
         ("get_mode", ("/none",), CommandError, "Path not found: /none"),
         ("get_hash", ("/d/a.txt", "nosuch"), InvocationError, "no digest 'nosuch'"),

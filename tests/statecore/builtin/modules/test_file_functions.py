@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from statecore.host.host import Host
-from statecore.model.errors import CommandError, InvocationError
+from statecore.model.errors import CallFailed, CommandError, InvocationError
 from tests.statecore.conftest import PlainMinion
 
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root makes devices and gives files away")
@@ -94,8 +94,9 @@ def test_find_deletes(host: PlainMinion) -> None:
     ],
 )
 def test_find_refuses(args: dict[str, Any], says: str, host: PlainMinion) -> None:
-    with pytest.raises(InvocationError, match=says.replace("(", r"\(")):
+    with pytest.raises(CallFailed, match=says.replace("(", r"\(")) as failed:
         host.call("file.find", "/d", **args)
+    assert failed.value.value == f"error: {failed.value}"
 
 
 #: Function, arguments -> answer.

@@ -8,7 +8,7 @@ from statecore.builtin.modules.disk import devices, figures
 from statecore.builtin.modules.disk.devices import format_  # noqa: F401 - of ALIASES
 from statecore.host.rooted_path import file_system
 from statecore.model.context import Context
-from statecore.model.errors import CommandError
+from statecore.model.errors import CallFailed, CommandError
 from statecore.system.hostfiles import mount_table
 
 PARTS = (devices, figures)
@@ -39,13 +39,13 @@ def inodeusage(ctx: Context, args: str | None = None) -> dict[str, dict[str, str
 
 def percent(ctx: Context, args: str | None = None) -> object:
     """Return a map of mount point to the used share of its file system, such as "63%". If ``args`` names a mount point,
-    return only its share, or raise CommandError if nothing is mounted there.
+    return only its share. Raise CallFailed if nothing is mounted there.
     """
     found = {mount_point: row["capacity"] for mount_point, row in usage(ctx).items()}
     if not args:
         return found
     if args not in found:
-        raise CommandError(f"Problem parsing disk usage information: there is no file system at {args}")
+        raise CallFailed(f"Problem parsing disk usage information: there is no file system at {args}", {})
     return found[args]
 
 

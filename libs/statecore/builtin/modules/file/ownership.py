@@ -74,6 +74,7 @@ def chattr(
     attributes: str | None = None,
     flags: str | None = None,
     version: object = None,
+    **kwargs: object,
 ) -> bool:
     """Add or remove file attributes (chattr) of files. Return whether the program ``chattr`` succeeded.
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import fnmatch
 import os
 import stat as stat_bits
 from collections.abc import Iterator
 from pathlib import Path
 
 from statecore.builtin.modules.file.paths import host_name
-from statecore.host import rooted_path
+from statecore.host import globs, rooted_path
 from statecore.host.content import digests, managed_file
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
@@ -27,9 +26,8 @@ def directory_exists(ctx: Context, path: str) -> bool:
 
 
 def path_exists_glob(ctx: Context, path: str) -> bool:
-    """Return whether at least one path matches a glob. Only the last component of the path may hold wildcards."""
-    top = ctx.host.path(str(Path(path).parent))
-    return top.is_dir() and any(fnmatch.fnmatchcase(entry.name, Path(path).name) for entry in top.iterdir())
+    """Return whether at least one path matches a glob. Each part of the path may hold wildcards."""
+    return bool(globs.matching_paths(ctx.host, path))
 
 
 def access(ctx: Context, path: str, mode: str) -> bool:

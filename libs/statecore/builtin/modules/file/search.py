@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from statecore.host import rooted_path
+from statecore.host import globs, rooted_path
 from statecore.host.content import digests, managed_file
 from statecore.host.rooted_path import lexists
 from statecore.model.context import Context
-from statecore.model.errors import HostError, InvocationError
+from statecore.model.errors import CallFailed, HostError, InvocationError
 
 #: Letter of the criterion ``type`` -> file type in st_mode.
 _KINDS: Mapping[str, int] = {
@@ -103,6 +103,26 @@ def find(ctx: Context, path: str, *args: object, **kwargs: object) -> list[objec
         given.setdefault(str(args[0]), {"delete": "f", "print": "path"}[str(args[0])])
     low, high = int(given.pop("mindepth", None) or 0), given.pop("maxdepth", None)
     dry = bool(given.pop("test", False)) or ctx.test
+    try:
+        tests, actions = _tests_and_actions(ctx, given, dry)
+    except InvocationError as error:
+        # Salt returns the error as a text.
+        raise CallFailed(str(error), f"error: {error}") from error
+    actions = actions or [_print_fields(ctx, "path", dry)]
+    # Collect all files before the first action, so that the walk never meets a directory that an action has deleted.
+    found = [
+        each
+        for top in globs.matching_paths(ctx.host, path)
+        for each in _walk(ctx, top, low, None if high is None else int(high))
+    ]
+    chosen = [each for each in found if all(test(each) for test in tests)]
+    answers = [answer for each in chosen for action in actions if (answer := action(each)) is not None]
+    return sorted(answers, key=str)
+
+
+def _tests_and_actions(
+    ctx: Context, given: Mapping[str, object], dry: bool
+) -> tuple[list[_Test], list[Callable[[_File], object]]]:
     tests: list[_Test] = []
     actions: list[Callable[[_File], object]] = []
     for key, value in given.items():
@@ -116,31 +136,7 @@ def find(ctx: Context, path: str, *args: object, **kwargs: object) -> list[objec
             actions.append(_ACTIONS[key](ctx, str(value), dry))
         else:
             raise InvocationError(f"invalid option {key!r}; there are {', '.join([*_CRITERIA, *_ACTIONS])}")
-    actions = actions or [_print_fields(ctx, "path", dry)]
-    # Collect all files before the first action, so that the walk never meets a directory that an action has deleted.
-    found = [each for top in _tops(ctx, path) for each in _walk(ctx, top, low, None if high is None else int(high))]
-    chosen = [each for each in found if all(test(each) for test in tests)]
-    answers = [answer for each in chosen for action in actions if (answer := action(each)) is not None]
-    return sorted(answers, key=str)
-
-
-def _tops(ctx: Context, path: str) -> list[str]:
-    if not any(letter in path for letter in "*?["):
-        return [path] if lexists(ctx.host.path(path, follow=False)) else []
-    tops = ["/"]
-    for part in path.strip("/").split("/"):
-        tops = [
-            f"{top.rstrip('/')}/{each}"
-            for top in tops
-            for each in _entries(ctx, top)
-            if fnmatch.fnmatchcase(each, part)
-        ]
-    return sorted(tops)
-
-
-def _entries(ctx: Context, directory: str) -> list[str]:
-    real_path = ctx.host.path(directory)
-    return [entry.name for entry in real_path.iterdir()] if real_path.is_dir() else []
+    return tests, actions
 
 
 def _walk(ctx: Context, path: str, low: int, high: int | None) -> Iterator[_File]:

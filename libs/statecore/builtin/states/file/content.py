@@ -44,6 +44,8 @@ class Spec:
     encoding_errors: str = "strict"
     #: Accumulator name -> texts of ``file.accumulated`` for this file; None: no accumulators.
     accumulator: Mapping[str, object] | None = None
+    #: Arguments of the state that templates see: user, group, mode and attrs.
+    arguments: Mapping[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name, value in (("Context", self.context), ("Defaults", self.defaults)):
@@ -58,13 +60,15 @@ class Spec:
         gathered = {} if self.accumulator is None else {"accumulator": self.accumulator}
         # Templates are bound to the grains of the run's start; ``grains.set`` may have changed them since.
         grains = {"grains": ctx.call("grains.items")} if "grains.set" in ctx.scratch else {}
+        # As in Salt, ``context`` may replace the names of the file itself.
         values = {
+            "name": name,
+            "source": address,
+            **self.arguments,
             **grains,
             **(self.defaults if isinstance(self.defaults, Mapping) else {}),
             **(self.context if isinstance(self.context, Mapping) else {}),
             **gathered,
-            "name": name,
-            "source": address,
         }
         return ctx.templates.render(text, str(self.template), values, saltenv=self.saltenv, source=address)
 

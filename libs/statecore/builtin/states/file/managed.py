@@ -149,7 +149,9 @@ def managed(
         ).read(ctx, source)
         owner_and_mode, keep = attributes(user, group, mode)
         texts = Accumulators.of_file(ctx, name)
-        spec = Spec(saltenv or ctx.saltenv, template, context, defaults, encoding, encoding_errors, texts)
+        shown_mode = None if keep or mode is None else f"{str(mode).lstrip('0'):>04}"
+        seen = {"user": user, "group": group, "mode": shown_mode, "attrs": attrs}
+        spec = Spec(saltenv or ctx.saltenv, template, context, defaults, encoding, encoding_errors, texts, seen)
         old = managed_file.read_or_path(real, name)
         marks = SpecialAttributes.of(ctx.host, place, attrs, selinux)
         no_content = literal is None and source in (None, "", False)
