@@ -1,6 +1,6 @@
 """A Debian with a real systemd as process 1, in namespaces of its own on this machine.
 
-``Machine``: a root that is an overlay above a userland made by debootstrap; mounts, processes, network, host name and control
+``Machine``: a root that is an overlay in memory above a userland made by debootstrap; mounts, processes, network, host name and control
 groups are its own. It needs root, and a kernel with overlayfs and control groups of version 2 (a hierarchy without controllers
 is enough). Its process 1 may not load kernel modules, set the clock or reboot, and it cannot write to /proc/sys outside of
 /proc/sys/net, which its own network namespace has.
@@ -23,13 +23,17 @@ BOOT_SECONDS = 120.0
 #: Capabilities whose effects leave the namespaces.
 _WITHHELD = "-sys_time,-sys_module,-sys_boot,-sys_rawio,-mac_admin,-mac_override,-syslog,-wake_alarm,-block_suspend"
 
-#: Arguments: base, upper directory, work directory, mount point, host name, directories to show read-only.
+#: Arguments: base, directory for what the machine writes, host name, directories to show read-only.
 _BOOT = """
 set -eu
-base=$1 upper=$2 work=$3 root=$4 name=$5
-shift 5
+base=$1 directory=$2 name=$3
+shift 3
 mount --make-rprivate /
-mount -t overlay overlay -o "lowerdir=$base,upperdir=$upper,workdir=$work" "$root"
+# In memory: a package manager waits for the disk at each file.
+mount -t tmpfs tmpfs -o mode=755 "$directory"
+mkdir "$directory/upper" "$directory/work" "$directory/root"
+root=$directory/root
+mount -t overlay overlay -o "lowerdir=$base,upperdir=$directory/upper,workdir=$directory/work" "$root"
 for directory; do
     mkdir -p "$root$directory"
     mount --bind "$directory" "$root$directory"
@@ -114,9 +118,8 @@ class Machine:
 
     def start(self) -> None:
         """Boot, and wait until systemd has started every unit. Raises AssertionError with the console's text if it does not."""
-        upper, work, root = (self._directory / name for name in ("upper", "work", "root"))
-        for path in (upper, work, root):
-            path.mkdir(parents=True)
+        inside = self._directory / "inside"
+        inside.mkdir(parents=True)
         log = self._directory / "console.log"
         with log.open("wb") as console:
             self._boot = subprocess.Popen(

@@ -18,8 +18,8 @@ def has_wildcard(pattern: str) -> bool:
 def matching_paths(host: ManagedHost, pattern: str) -> list[str]:
     """Return the sorted absolute paths of the host's files that match an absolute glob; each part may hold wildcards.
 
-    A relative pattern matches nothing. A wildcard does not match a leading dot. A pattern without wildcards matches the file of this name, a dangling link
-    too.
+    A relative pattern matches nothing. A wildcard does not match a leading dot. A pattern without wildcards matches the
+    file of this name, a dangling link too.
     """
     if not pattern.startswith("/"):
         return []

@@ -10,6 +10,7 @@ import shlex
 from collections.abc import Iterable
 from pathlib import Path
 
+from statecore.host import globs
 from statecore.model.context import Context
 from statecore.model.errors import CallFailed, CommandError, HostError
 from statecore.sources import downloads

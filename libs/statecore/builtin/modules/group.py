@@ -79,8 +79,10 @@ def delete(ctx: Context, name: str, local: bool = False) -> bool:
 
 def chgid(ctx: Context, name: str, gid: int | str, non_unique: bool = False) -> bool:
     """Change the number of a group. Files of the group keep the old number. Return whether the group has the new
-    number; False if the group does not exist.
+    number; False if the group does not exist. Raise CallFailed for text that is no number.
     """
+    if not str(gid).isdecimal():
+        raise CallFailed(f"{gid!r} is no number of a group")
     group = info(ctx, name)
     if not group:
         return False

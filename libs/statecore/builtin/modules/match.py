@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from statecore.model.context import Context
-from statecore.model.errors import InvocationError
+from statecore.model.errors import CallFailed, InvocationError, TargetError
 from statecore.model.values import DELIMITER
 from statecore.targeting.match import Subject, matches, users_matcher
 
@@ -23,7 +23,11 @@ def _matches(
         grains=ctx.grains,
         pillar=ctx.pillar,
     )
-    return matches(tgt, tgt_type, subject, delimiter=delimiter, nodegroups=ctx.opts.get("nodegroups") or {})
+    try:
+        return matches(tgt, tgt_type, subject, delimiter=delimiter, nodegroups=ctx.opts.get("nodegroups") or {})
+    except TargetError as error:
+        # In Salt a wrong target matches nobody.
+        raise CallFailed(str(error)) from error
 
 
 def glob(ctx: Context, tgt: str, minion_id: str | None = None) -> bool:

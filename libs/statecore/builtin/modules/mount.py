@@ -128,6 +128,7 @@ def set_fstab(
     test: bool = False,
     match_on: str | Sequence[str] = "auto",
     not_change: bool = False,
+    **kwargs: object,
 ) -> str:
     """Add an entry to fstab, or change the existing entry. Return "new", "change" or "present".
 

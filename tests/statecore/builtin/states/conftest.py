@@ -47,6 +47,7 @@ TREE: Mapping[str, str] = {
     "plain.txt": "plain\ntext\n",
     "binary": "\0\1\2",
     "page.jinja": "{{ what }} for {{ who }}",
+    "names.jinja": "{{ name }} {{ user }} {{ group }} {{ mode }} {{ attrs }} {{ source }}",
     "gathered.jinja": "{{ a }} {{ accumulator.one|join(' ') }}\n",
     "broken.jinja": "one\n{{ nothing.at.all }}\n",
     "site/index.html": "index\n",

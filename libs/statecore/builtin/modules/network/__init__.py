@@ -15,7 +15,7 @@ from typing import Any
 
 from statecore.builtin.modules.network import connections, probes, routes
 from statecore.model.context import Context
-from statecore.model.errors import CommandError
+from statecore.model.errors import CallFailed, CommandError
 from statecore.system.hostfiles import kernel_network, network_files
 
 #: Modules whose public functions also belong to the execution module ``network``.
@@ -239,7 +239,11 @@ def _renamed(line: str, known: str, hostname: str) -> str:
 def _existing(ctx: Context, name: str) -> dict[str, Any]:
     found = interfaces(ctx)
     if name not in found:
-        raise CommandError(f"Interface {name} not available. There are {', '.join(sorted(found))}")
+        names = ", ".join(sorted(found))
+        raise CallFailed(
+            f"Interface {name} not available. There are {names}",
+            f'Interface "{name}" not in available interfaces: "{names}"',
+        )
     return found[name]
 
 

@@ -55,7 +55,8 @@ def default_route(ctx: Context, family: str | None = None) -> list[dict[str, str
 
         salt '*' network.default_route
     """
-    return [row for row in routes(ctx, family) if row["destination"] in _EVERYWHERE]
+    # "!" marks a route that refuses: an IPv6 kernel has such a default route on lo.
+    return [row for row in routes(ctx, family) if row["destination"] in _EVERYWHERE and "!" not in row["flags"]]
 
 
 def get_route(ctx: Context, ip: str) -> dict[str, str | None]:
@@ -179,24 +180,22 @@ def connect(ctx: Context, host: str, port: int | str | None = None, **kwargs: An
 
         salt '*' network.connect archlinux.org 80 timeout=3
     """
-    given = {key: value for key, value in kwargs.items() if not key.startswith("__")}
-    if unknown := sorted(set(given) - {"proto", "family", "timeout"}):
-        raise InvocationError(f"network.connect takes no argument {', '.join(unknown)}")
+
     for name, value in (("host", host), ("port", port)):
         if not value:
             return {"result": False, "comment": f"Required argument, {name}, is missing."}
-    proto = "udp" if given.get("proto") == "udp" else "tcp"
+    proto = "udp" if kwargs.get("proto") == "udp" else "tcp"
     kind = socket.SOCK_DGRAM if proto == "udp" else socket.SOCK_STREAM
     try:
-        family, _, number, _, address = socket.getaddrinfo(host, port, _FAMILIES[given.get("family")], kind)[0]
+        family, _, number, _, address = socket.getaddrinfo(host, port, _FAMILIES[kwargs.get("family")], kind)[0]
     except KeyError:
-        raise InvocationError(f"family is ipv4 or ipv6, not {given['family']!r}") from None
+        raise InvocationError(f"family is ipv4 or ipv6, not {kwargs['family']!r}") from None
     except OSError:
         return {"result": False, "comment": f"Unable to resolve host {host} on {proto} port {port}"}
     where = f"{host} ({address[0]}) on {proto} port {port}"
     try:
         with socket.socket(family, kind, number) as client:
-            client.settimeout(float(given.get("timeout") or 5))
+            client.settimeout(float(kwargs.get("timeout") or 5))
             client.connect(address)
     except OSError:
         return {"result": False, "comment": f"Unable to connect to {where}"}

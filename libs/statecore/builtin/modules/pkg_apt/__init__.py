@@ -293,15 +293,41 @@ def upgrade(ctx: Context, refresh: bool = True, dist_upgrade: bool = False, **kw
     return changes
 
 
-def autoremove(ctx: Context, purge: bool = False, **kwargs: object) -> dict[str, object]:
+def autoremove(
+    ctx: Context, list_only: bool = False, purge: bool = False, **kwargs: object
+) -> dict[str, object] | list[str]:
     """Remove packages that were installed as dependencies and are no longer needed. Return the changes: {name: {"old":
     version, "new": ""}}. Raise CommandError with APT's errors.
+
+    list_only
+        True: remove nothing, return the names of these packages
+    purge
+        True: also remove their configuration files
+
+    CLI Example:
+
+        salt '*' pkg.autoremove list_only=True
     """
+    if list_only:
+        simulated = apt.run(ctx.host, ["apt-get", "--assume-no", "--simulate", "autoremove"])
+        return sorted(line.split()[1] for line in simulated.stdout.splitlines() if line.startswith("Remv "))
     before = list_pkgs(ctx)
     errors = apt.run_change(ctx.host, ["-q", "-y", *apt.PATIENCE, *(["--purge"] if purge else []), "autoremove"])
     changes = package_requests.compared(before, list_pkgs(ctx))
     package_requests.complain("Problem encountered removing package(s)", errors, changes)
     return changes
+
+
+def parse_arch(ctx: Context, name: str) -> dict[str, str | None]:
+    """Split a package name such as ``zsh:amd64`` into {"name", "arch"}. The value of "arch" is None for a name without
+    architecture.
+
+    CLI Example:
+
+        salt '*' pkg.parse_arch zsh:amd64
+    """
+    plain, colon, architecture = name.rpartition(":")
+    return {"name": plain, "arch": architecture} if colon else {"name": name, "arch": None}
 
 
 # ----------------------------------------------------------------------------------------------- holds

@@ -7,7 +7,7 @@ from __future__ import annotations
 from statecore.builtin.modules.pkg_apt import keyservers, repository_keys, source_files
 from statecore.host.content import managed_file
 from statecore.model.context import Context
-from statecore.model.errors import CommandError, InvocationError
+from statecore.model.errors import CallFailed, CommandError, InvocationError
 from statecore.system.hostfiles import apt_sources
 
 
@@ -36,7 +36,10 @@ def get_repo(ctx: Context, repo: str, exact: bool = False, **kwargs: object) -> 
 
         salt '*' pkg.get_repo 'deb http://deb.debian.org/debian bookworm main'
     """
-    wanted = source_files.named(ctx, repo, kwargs)
+    try:
+        wanted = source_files.named(ctx, repo, kwargs)
+    except InvocationError as error:
+        raise CallFailed(str(error), {}) from error
     found = source_files.find(ctx.host, wanted)
     if found is None or (exact and {*found.source.architectures} != {*wanted.architectures}):
         return {}
@@ -198,8 +201,8 @@ def add_repo_key(
     **kwargs: object,
 ) -> bool:
     """Store a signing key on the host as ``keydir``/``keyfile``. The key is in the file ``path`` (salt://, http:// or
-    of the host), in ``text``, or on the server ``keyserver`` under ``keyid``. Return True. Raise CommandError for data that
-    is no key.
+    of the host), in ``text``, or on the server ``keyserver`` under ``keyid``. Return True. Raise CallFailed if there is no
+    such file, or for data that is no key.
 
     keydir
         /etc/apt/keyrings, or with ``aptkey`` /etc/apt/trusted.gpg.d, whose keys are trusted for all sources
@@ -213,7 +216,10 @@ def add_repo_key(
         keydir or (repository_keys.TRUSTED if aptkey else repository_keys.KEYRINGS),
         keyfile or (f"{'-'.join(ids)}.gpg" if ids else None),
     )
-    repository_keys.keep(ctx, repository_keys.Key(location, path, text, ids, keyserver or ""))
+    try:
+        repository_keys.keep(ctx, repository_keys.Key(location, path, text, ids, keyserver or ""))
+    except CommandError as error:
+        raise CallFailed(str(error)) from error
     return True
 
 
