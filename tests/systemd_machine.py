@@ -1,9 +1,9 @@
 """A Debian with a real systemd as process 1, in namespaces of its own on this machine.
 
-``Machine``: a root that is an overlay in memory above a userland made by debootstrap; mounts, processes, network, host name and control
-groups are its own. It needs root, and a kernel with overlayfs and control groups of version 2 (a hierarchy without controllers
-is enough). Its process 1 may not load kernel modules, set the clock or reboot, and it cannot write to /proc/sys outside of
-/proc/sys/net, which its own network namespace has.
+``Machine``: a root that is an overlay in memory above a userland made by debootstrap; mounts, processes, network, host name
+and control groups are its own. It needs root, and a kernel with overlayfs and control groups of version 2 (a hierarchy
+without controllers is enough). Its process 1 may not load kernel modules, set the clock or reboot, and it cannot write to
+/proc/sys outside of /proc/sys/net, which its own network namespace has.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def debootstrap(root: Path, packages: Sequence[str], *, seconds: float = 1200) -
 
 
 class Machine:
-    """A booted Debian. ``directory`` holds what it writes; ``base`` is a userland, which stays as it is."""
+    """A booted Debian. ``base`` is a userland, which stays as it is; ``directory`` is the machine's own, for its console."""
 
     def __init__(self, base: Path, directory: Path, name: str, shown: Sequence[Path] = ()) -> None:
         self.name = name
@@ -129,7 +129,7 @@ class Machine:
                     "-c",
                     _BOOT,
                     "boot",
-                    *map(str, (self._base, upper, work, root, self.name)),
+                    *map(str, (self._base, inside, self.name)),
                     *self._shown,
                 ],
                 stdin=subprocess.DEVNULL,
@@ -185,7 +185,7 @@ class Machine:
         return done
 
     def stop(self) -> None:
-        """End every process of the machine and remove what it wrote."""
+        """End every process of the machine. All that it wrote is gone."""
         if self._boot is not None:
             if self._process_1:
                 # The end of process 1 is the end of its namespace.

@@ -124,6 +124,7 @@ def _furnish(root: Path) -> None:
         done = subprocess.run(["chroot", root, *argv], capture_output=True, text=True, timeout=1200)
         assert done.returncode == 0, f"{argv}: {done.stderr}{done.stdout}"
 
+    (root / "etc/dpkg/dpkg.cfg.d/unsafe-io").write_text("force-unsafe-io\n")
     run("apt-get", "update")
     run("apt-get", "install", "-y", "--download-only", *_REPOSITORY)
     repository = root / "srv/repository"
