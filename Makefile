@@ -16,14 +16,14 @@ SEED ?=
 #: 0 runs all tests in one process, as a debugger needs it.
 WORKERS ?= $(shell echo $$(( ($$(nproc) * 3 + 1) / 2 )))
 PYTEST := $(BIN)/pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder
-SUITE := not container and not userland and not interop and not k8srun and not hosts and not extensions
+SUITE := not container and not userland and not interop and not k8srun and not hosts and not extensions and not formulas
 WITH_ORACLE = $(if $(ORACLE),SALTERN_ORACLE=$(abspath $(ORACLE)))
 PACKAGES := libs/statecore libs/saltwire libs/masterstore services
 # A newer interpreter is used where Python 3.11 is not installed.
 PYTHON_FOUND = $(shell command -v $(PYTHON) || command -v python3)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab lab-down test test-fast test-one coverage check format docs bench bench-jobs bench-states lock oracle wheels deb changelog sbom sbom-images audit-dependencies interop security security-containers security-mutations fuzz chaos chaos-containers images container-test userland-test hosts-test extensions-test k8s-check k8s-run clean
+.PHONY: help lab lab-down test test-fast test-one coverage check format docs bench bench-jobs bench-states lock oracle wheels deb changelog sbom sbom-images audit-dependencies interop security security-containers security-mutations fuzz chaos chaos-containers images container-test userland-test hosts-test formulas extensions-test k8s-check k8s-run clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,10 +44,10 @@ test-one: $(VENV)/.ready ## run the tests of one file, folder or name: T=tests/s
 
 coverage: $(VENV)/.ready ## run the pure tests and report the lines that they run: a table, and htmlcov/ (T= names a file or folder)
 	$(BIN)/pytest -q --cov=statecore --cov=saltwire --cov=masterstore --cov=saltern --cov-report=term:skip-covered \
-	    --cov-report=html -m "not container and not userland and not oracle and not redis and not roles and not interop and not k8srun and not hosts and not extensions" $(T)
+	    --cov-report=html -m "not container and not userland and not oracle and not redis and not roles and not interop and not k8srun and not hosts and not extensions and not formulas" $(T)
 
 test-fast: $(VENV)/.ready ## run the tests that need no Redis, no roles and no real Salt
-	$(PYTEST) -m "not container and not userland and not oracle and not redis and not roles and not interop and not k8srun and not hosts and not extensions"
+	$(PYTEST) -m "not container and not userland and not oracle and not redis and not roles and not interop and not k8srun and not hosts and not extensions and not formulas"
 
 check: $(VENV)/.ready ## run ruff and mypy
 	$(BIN)/ruff check .
@@ -124,6 +124,9 @@ userland-test: $(VENV)/.ready ## test other package managers, and the README as 
 # A virtual environment of real Salt brings the stock minion that is replaced in place and put back.
 hosts-test: $(VENV)/.ready oracle ## test the Debian packages and units on Debian 12 and 13 with a real systemd (root, debootstrap, a mirror, minutes)
 	$(WITH_ORACLE) $(BIN)/pytest -q -m hosts tests/hosts
+
+formulas: $(VENV)/.ready oracle ## apply ten formulas by ours and by real Salt on Debian machines with systemd, compare the hosts (root, a mirror, 20 minutes)
+	SALTERN_ORACLE=$(abspath .oracle) $(BIN)/pytest -q -s -m formulas tests/formulas
 
 extensions-test: $(VENV)/.ready .extensions/.ready ## test Salt extensions from PyPI with a Docker engine, MariaDB and fake services (.ci/docker-engine start)
 	SALTERN_EXTENSIONS=$(abspath .extensions) $(BIN)/pytest -q -m extensions tests/extensions

@@ -31,6 +31,14 @@ _APPLIED: Mapping[str, Mapping[str, int]] = {
     "webserver": {"webserver": 15, "webserver.clean": 5},
     "accounts": {"accounts": 18},
     "releases": {"releases": 32, "releases.clean": 1},
+    "database": {"database": 15},
+    "ssh": {"openssh": 10},
+    "firewall": {"firewall": 15},
+    "scheduling": {"scheduling": 15},
+    "mounts": {"mounts": 8},
+    "certificates": {"certificates": 10},
+    "containers": {"containers": 9},
+    "application": {"application": 12},
 }
 
 _CASES = [
