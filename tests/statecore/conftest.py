@@ -292,8 +292,13 @@ class Debian(Host):
         )
 
     def _apt_get(self, words: list[str], stdin: str) -> Any:
-        verbs = ("update", "install", "remove", "purge", "upgrade", "dist-upgrade")
+        verbs = ("update", "install", "remove", "purge", "upgrade", "dist-upgrade", "autoremove")
         verb = next(word for word in words if word in verbs)
+        if verb == "autoremove":
+            if "--simulate" in words:
+                return "Reading package lists...\nRemv curl [7.88.1-10]\nRemv base-files [12.4]\n"
+            self.installed.pop("curl")
+            return ""
         names = words[words.index(verb) + 1 :]
         newer = {name: new[0] for name, new in self.repository.items() if name in self.installed}
         newer = {name: new for name, new in newer.items() if new != self.installed[name]}

@@ -64,6 +64,7 @@ def load(ctx: Context, mod: str, persist: bool = False) -> object:
     before = set(mod_list(ctx))
     result = ctx.host.run(["modprobe", *mod.split()])
     if result.retcode:
+        ctx.scratch["retcode"] = result.retcode
         return f"Error loading module {mod}: {result.stderr.strip()}"
     new = set(mod_list(ctx)) - before
     if persist and mod.split()[0] not in mod_list(ctx, True):
@@ -85,6 +86,7 @@ def remove(ctx: Context, mod: str, persist: bool = False, comment: bool = True) 
     before = set(mod_list(ctx))
     result = ctx.host.run(["rmmod", mod])
     if result.retcode:
+        ctx.scratch["retcode"] = result.retcode
         return f"Error removing module {mod}: {result.stderr.strip()}"
     gone = before - set(mod_list(ctx))
     if persist and mod.split()[0] in mod_list(ctx, True):

@@ -416,4 +416,6 @@ def _type(fstype: str) -> list[str]:
 
 def _run(ctx: Context, words: list[str], user: str | None) -> object:
     done = ctx.host.run(words, runas=user)
+    if done.retcode:
+        ctx.scratch["retcode"] = done.retcode
     return True if done.retcode == 0 else done.stderr.strip() or f"{words[0]} failed with exit code {done.retcode}"

@@ -60,7 +60,10 @@ def start(ctx: Context, name: str, no_block: bool = False, unmask: bool = False,
 def stop(ctx: Context, name: str, no_block: bool | None = None) -> bool:
     """Stop a unit of systemd. Return True; False if systemctl failed."""
     _reload_if_changed(ctx, name)
-    return _systemctl(ctx, *_blocking(ctx, name, no_block), "stop", full_name(name)).retcode == 0
+    result = _systemctl(ctx, *_blocking(ctx, name, no_block), "stop", full_name(name))
+    if result.retcode:
+        ctx.scratch["retcode"] = result.retcode
+    return result.retcode == 0
 
 
 def restart(

@@ -133,8 +133,7 @@ class StateRuns(StateSystem):
         low: Low = {"__id__": data["name"], **data}
         self._contexts.secrets.learn_for_logs(low)
         entry = engine.single(low, run.ctx, self._loader, self._engine_options(run, options))
-        if entry["result"] is False:
-            run.ctx.scratch["retcode"] = STATE_FAILED
+        run.ctx.scratch["retcode"] = STATE_FAILED if entry["result"] is False else 0
         return {redaction.shown_tag(low): entry} if options.get("tagged") else entry
 
     def show_top(self, options: Mapping[str, object]) -> dict[str, list[str]] | list[str]:
@@ -266,8 +265,8 @@ class StateRuns(StateSystem):
                 gate.end()
         for number, name in enumerate(left_out, len(running)):
             running[name] = {**left_out[name], "__run_num__": number}
-        if failed(running, compiled.high):
-            run.ctx.scratch["retcode"] = STATE_FAILED
+        # Functions that states call may have set the exit code.
+        run.ctx.scratch["retcode"] = STATE_FAILED if failed(running, compiled.high) else 0
         return redaction.shown_running(running, compiled.graph.chunks)
 
     def _switched(self, run: RunContext, compiled: Compiled) -> tuple[Compiled, Running]:

@@ -34,6 +34,8 @@ OPTIONS = "-q -y -o DPkg::Lock::Timeout=120 -o DPkg::Options::=--force-confold -
         ("normalize_name", ("curl:amd64",), {}, "curl"),
         ("normalize_name", ("curl:i386",), {}, "curl:i386"),
         ("get_selections", (), {}, {"install": ["base-files", "curl"]}),
+        ("parse_arch", ("zsh:amd64",), {}, {"name": "zsh", "arch": "amd64"}),
+        ("parse_arch", ("zsh",), {}, {"name": "zsh", "arch": None}),
         ("install", (), {}, {}),
         ("remove", ("nothing",), {}, {}),
         ("purge", ("nothing",), {}, {}),
@@ -156,6 +158,13 @@ def test_removing(plain, debian):
         "removed": {"curl": {"old": "7.88.1-10", "new": ""}, "oldthing": {"old": "1.0", "new": ""}},
     }
     assert debian.calls[-3] == "apt-get -q -y -o DPkg::Lock::Timeout=120 purge base-files curl oldthing"
+
+
+def test_packages_that_nobody_needs(plain, debian):
+    assert plain.call("pkg.autoremove", list_only=True) == ["base-files", "curl"]
+    assert "curl" in debian.installed
+    assert plain.call("pkg.autoremove", purge=True) == {"curl": {"old": "7.88.1-10", "new": ""}}
+    assert debian.calls[-2].endswith("--purge autoremove")
 
 
 def test_upgrading(plain, debian):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from statecore.model.errors import CommandError, InvocationError, TargetError
+from statecore.model.errors import CallFailed, CommandError, InvocationError
 
 CALLS = [
     ("test.ping", (), {}, True),
@@ -99,7 +99,7 @@ def test_calls(plain, name, args, kwargs, value):
         ("test.raise_exception", ("salt.exceptions.CommandExecutionError", "x"), CommandError, "x"),
         ("test.assertion", (False,), AssertionError, "not true"),
         ("test.random_hash", (10, "md99"), InvocationError, "md99"),
-        ("match.compound", ("( web*",), TargetError, "."),
+        ("match.compound", ("( web*",), CallFailed, "."),
         ("slsutil.serialize", ("xml", {}), CommandError, "Serializer 'xml' not found. There are configparser, json"),
         ("slsutil.renderer", (), InvocationError, "Must pass path or string"),
         ("slsutil.renderer", ("salt://nothing",), CommandError, "No file salt://nothing in environment 'base'"),
@@ -111,6 +111,23 @@ def test_calls(plain, name, args, kwargs, value):
 def test_errors(plain, name, args, error, words):
     with pytest.raises(error, match=words):
         plain.call(name, *args)
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "value"),
+    [
+        ("match.compound", ("( web*",), False),
+        ("match.grain", ("/no/such-thing",), False),
+        ("match.ipcidr", ("x",), False),
+        ("disk.percent", ("/no/mount",), {}),
+        ("file.find", ("/", "delete"), 'error: invalid option "nmae"'),
+    ],
+)
+def test_values_of_failed_calls_are_salts(plain, name, args, value):
+    kwargs = {"nmae": 1} if name == "file.find" else {}
+    with pytest.raises(CallFailed) as failed:
+        plain.call(name, *args, **kwargs)
+    assert str(failed.value.value)[:26] == str(value)[:26].replace('"', "'")
 
 
 @pytest.mark.parametrize(("number", "value"), [(0, 0), (1, 1), (2, 1), (3, 2), (10, 55)])

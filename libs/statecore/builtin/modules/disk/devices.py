@@ -42,6 +42,7 @@ def dump(ctx: Context, device: str, args: Sequence[str] | None = None) -> dict[s
     """
     done = ctx.host.run(["blockdev", *(f"--{name}" for name in _READ), device])
     if done.retcode:
+        ctx.scratch["retcode"] = done.retcode
         return False
     found = dict(zip(_READ, (line for line in done.stdout.splitlines() if line), strict=False))
     return {name: found[name] for name in args} if args else found
@@ -88,6 +89,7 @@ def wipe(ctx: Context, device: str) -> bool:
     """
     done = ctx.host.run(["wipefs", "-a", device])
     if done.retcode:
+        ctx.scratch["retcode"] = done.retcode
         log.error("wipefs of %s failed: %s", device, done.stderr.strip())
     return done.retcode == 0
 
@@ -99,7 +101,10 @@ def resize2fs(ctx: Context, device: str) -> bool | None:
 
         salt '*' disk.resize2fs /dev/sda1
     """
-    return True if ctx.host.run(["resize2fs", device]).retcode == 0 else None
+    done = ctx.host.run(["resize2fs", device])
+    if done.retcode:
+        ctx.scratch["retcode"] = done.retcode
+    return None if done.retcode else True
 
 
 def format_(

@@ -85,7 +85,7 @@ def patch(ctx: Context, originalfile: str, patchfile: str, options: str = "", dr
 def _run(ctx: Context, words: list[str]) -> Mapping[str, object]:
     if ctx.host.which(words[0]) is None:
         raise CommandError(f"{words[0]} executable not found. Is the distribution's {words[0]} package installed?")
-    result: Mapping[str, object] = ctx.call("cmd.run_all", words, python_shell=False, ignore_retcode=True)
+    result: Mapping[str, object] = ctx.call("cmd.run_all", words, python_shell=False)
     return result
 
 
