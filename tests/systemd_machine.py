@@ -33,7 +33,7 @@ mount --make-rprivate /
 mount -t tmpfs tmpfs -o mode=755 "$directory"
 mkdir "$directory/upper" "$directory/work" "$directory/root"
 root=$directory/root
-mount -t overlay overlay -o "lowerdir=$base,upperdir=$directory/upper,workdir=$directory/work" "$root"
+mount -t overlay overlay -o "xino=on,lowerdir=$base,upperdir=$directory/upper,workdir=$directory/work" "$root"
 for directory; do
     mkdir -p "$root$directory"
     mount --bind "$directory" "$root$directory"
