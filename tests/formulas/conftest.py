@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from tests.systemd_machine import Machine, debootstrap
+from tests.hosts.machine import Machine, unified_cgroups
 
 from .snapshots import Files, facts, files
 
@@ -29,7 +29,7 @@ ROOT = Path(__file__).parents[2]
 FORMULAS = ROOT / "examples" / "formulas"
 
 #: Packages of every machine. python3 also brings the libraries that the interpreter of both environments needs.
-_BASE = ("python3", "ca-certificates", "iproute2", "procps", "kmod", "apt-utils")
+_BASE = ("systemd", "systemd-sysv", "dbus", "python3", "ca-certificates", "iproute2", "procps", "kmod", "apt-utils")
 
 #: Packages that formulas install, and what these need: a repository on the machine itself, so that no machine needs a network.
 _REPOSITORY = (
@@ -106,17 +106,32 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         pytest.skip("only root boots machines")
     if shutil.which("debootstrap") is None:
         pytest.skip("debootstrap is not installed")
+    if unified_cgroups() is None:
+        pytest.skip("systemd needs cgroups of version 2, and this machine has none")
     kept = os.environ.get("SALTERN_FORMULA_BASE")
     root = (Path(kept) if kept else tmp_path_factory.mktemp("formulas")) / "base"
     complete = root / "srv/repository/complete"
     if not complete.exists() or complete.read_text() != " ".join(_REPOSITORY):
         shutil.rmtree(root, ignore_errors=True)
-        debootstrap(root, _BASE)
+        _debootstrap(root)
         _furnish(root)
         complete.write_text(" ".join(_REPOSITORY))
     yield root
     if not kept:
         shutil.rmtree(root)
+
+
+def _debootstrap(root: Path) -> None:
+    root.parent.mkdir(parents=True, exist_ok=True)
+    done = subprocess.run(
+        ["debootstrap", "--variant=minbase", f"--include={','.join(_BASE)}", "bookworm", root],
+        capture_output=True,
+        text=True,
+        timeout=1200,
+    )
+    assert done.returncode == 0, f"debootstrap fails: {done.stdout[-1000:]}{done.stderr[-1000:]}"
+    # Empty: each machine gets an id of its own at its first boot.
+    (root / "etc/machine-id").write_text("")
 
 
 def _furnish(root: Path) -> None:
@@ -177,14 +192,15 @@ class Caller:
     def apply(self, machine: Machine, sls: str, **options: Any) -> Returns:
         """Apply an SLS; the states' returns by tag."""
         argv = [*self._argv, "--local", "--config-dir=/etc/salt", "--out=json", "--log-level=quiet", "state.apply", sls]
-        done = machine.run(*argv, *(f"{name}={value}" for name, value in options.items()), check=False, env=self._env)
+        argv += [f"{name}={value}" for name, value in options.items()]
+        # Standard output alone: programs write warnings.
+        said = machine.run("sh", "-c", 'exec "$@" 2>/tmp/errors', "sh", *argv, expect=None, env=self._env, seconds=900)
         try:
-            told = json.loads(done.stdout)["local"]
+            told = json.loads(said)["local"]
         except (ValueError, KeyError):
-            raise AssertionError(
-                f"{machine.name}: {sls}: no JSON: {done.stdout[-3000:]}{done.stderr[-3000:]}"
-            ) from None
-        assert isinstance(told, dict), f"{machine.name}: {sls}: {told}"
+            errors = machine.run("cat", "/tmp/errors")
+            raise AssertionError(f"{sls}: no JSON: {said[-3000:]}{errors[-3000:]}") from None
+        assert isinstance(told, dict), f"{sls}: {told}"
         return told
 
 
@@ -229,8 +245,7 @@ def applied(
     def run(who: str) -> Applied:
         caller = callers[who]
         # Both are called web1: templates may ask.
-        machine = Machine(base, directory / who, "web1", caller.shown)
-        machine.start()
+        machine = Machine(base, directory / who, "web1", in_memory=True, shown=caller.shown)
         try:
             return _runs(machine, caller, formula, sls, probes)
         finally:
@@ -241,7 +256,8 @@ def applied(
 
 
 def _runs(machine: Machine, caller: Caller, formula: str, sls: str, probes: Mapping[str, str]) -> Applied:
-    etc, pillar = machine.root / "etc/salt", machine.root / "srv/pillar"
+    root = Path(f"/proc/{machine.pid}/root")
+    etc, pillar = root / "etc/salt", root / "srv/pillar"
     etc.mkdir()
     pillar.mkdir()
     (etc / "minion").write_text(_MINION % (FORMULAS / formula))
@@ -255,11 +271,11 @@ def _runs(machine: Machine, caller: Caller, formula: str, sls: str, probes: Mapp
         seconds[name] = time.monotonic() - started
         return told
 
-    before, facts_before = files(machine.root), facts(machine, probes)
+    before, facts_before = files(root), facts(machine, probes)
     tested = apply("test", test=True)
-    after_test, facts_after_test = files(machine.root), facts(machine, probes)
+    after_test, facts_after_test = files(root), facts(machine, probes)
     first = apply("first")
-    after = files(machine.root)
+    after = files(root)
     known = facts(machine, probes)
     second = apply("second")
     return Applied(
@@ -269,7 +285,7 @@ def _runs(machine: Machine, caller: Caller, formula: str, sls: str, probes: Mapp
         before=before,
         after_test=after_test,
         after=after,
-        after_second=files(machine.root),
+        after_second=files(root),
         facts_before=facts_before,
         facts_after_test=facts_after_test,
         facts=known,

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
-from tests.systemd_machine import Machine
+from tests.hosts.machine import Machine
 
 #: Type and mode, owner, group, and what it holds: a hash, the target of a link, or nothing.
 Entry: TypeAlias = tuple[str, int, int, str]
@@ -79,10 +79,7 @@ def _walk(root: Path, directory: str, device: int) -> Iterator[tuple[str, os.sta
 
 def facts(machine: Machine, probes: Mapping[str, str]) -> dict[str, list[str]]:
     """What the commands of FACTS and of ``probes`` print on a machine, as lines."""
-    return {
-        name: machine.run("sh", "-c", command, check=False).stdout.splitlines()
-        for name, command in {**FACTS, **probes}.items()
-    }
+    return {name: machine.sh(command, None).splitlines() for name, command in {**FACTS, **probes}.items()}
 
 
 def differences(left: Mapping[str, object], right: Mapping[str, object]) -> list[str]:

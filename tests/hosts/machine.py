@@ -2,6 +2,9 @@
 
 Changes go to a layer of their own over the tree, which is left as it is. The machine has its own network, with loopback only, and a
 branch of the machine's cgroups of version 2. Nothing of it outlives ``Machine.stop``.
+
+A machine with ``in_memory`` is also kept from what namespaces do not divide: its process 1 may not load kernel modules, set the
+clock or reboot, and it writes to /proc/sys below /proc/sys/net only.
 """
 
 from __future__ import annotations
@@ -11,22 +14,39 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 #: Seconds for a boot, and for one command.
 BOOT = 90.0
 COMMAND = 240.0
 
-#: Lays a writable layer over the tree $1, in the directory $2, and starts systemd there. $3 is the host's name.
+#: Capabilities whose effects leave the namespaces.
+_WITHHELD = "-sys_time,-sys_module,-sys_boot,-sys_rawio,-mac_admin,-mac_override,-syslog,-wake_alarm,-block_suspend"
+
+#: Lays a writable layer over the tree $1, in the directory $2, and starts systemd there. $3 is the host's name; $4 are capabilities
+#: to withhold from a machine whose layer is in memory, or nothing. Further arguments are directories that the machine sees.
 _BOOT = r"""
 set -eu
-tree=$1 layer=$2 name=$3
+tree=$1 layer=$2 name=$3 withheld=$4
+shift 4
 mount --make-rprivate /
+[ -z "$withheld" ] || mount -t tmpfs tmpfs -o mode=755 "$layer"
 mkdir -p "$layer/upper" "$layer/work" "$layer/root"
-mount -t overlay overlay -o "lowerdir=$tree,upperdir=$layer/upper,workdir=$layer/work" "$layer/root"
+# xino: all files are of one device, whichever layer has them.
+mount -t overlay overlay -o "xino=on,lowerdir=$tree,upperdir=$layer/upper,workdir=$layer/work" "$layer/root"
 cd "$layer/root"
+for directory; do
+    mkdir -p ".$directory"
+    mount --bind "$directory" ".$directory"
+    mount -o remount,bind,ro ".$directory"
+done
 mount -t proc proc proc -o nosuid,noexec,nodev
+if [ -n "$withheld" ]; then
+    mount --bind proc/sys proc/sys
+    mount --bind proc/sys/net proc/sys/net
+    mount -o remount,bind,ro proc/sys
+fi
 mount -t sysfs sysfs sys -o ro,nosuid,noexec,nodev
 mount -t cgroup2 cgroup2 sys/fs/cgroup -o nosuid,noexec,nodev
 mount -t tmpfs tmpfs run -o mode=755,nosuid,nodev
@@ -49,7 +69,9 @@ rmdir /.old
 hostname "$name"
 echo "$name" >/etc/hostname
 printf '127.0.0.1 localhost %s\n' "$name" >/etc/hosts
-exec env -i container=saltern-test PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 /sbin/init --log-target=console
+set -- /sbin/init --log-target=console
+[ -z "$withheld" ] || set -- setpriv --bounding-set "$withheld" "$@"
+exec env -i container=saltern-test PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 "$@"
 """
 
 #: Namespaces of the machine, besides that of the network: mounts, processes, names, IPC, cgroups.
@@ -68,14 +90,25 @@ def unified_cgroups() -> Path | None:
 class Machine:
     """A booted machine. ``layer`` takes what it writes."""
 
-    def __init__(self, tree: Path, layer: Path, name: str = "box", network_of: Machine | None = None) -> None:
-        """Boot the tree. ``network_of``: a machine whose loopback this one shares, with all its ports."""
+    def __init__(
+        self,
+        tree: Path,
+        layer: Path,
+        name: str = "box",
+        network_of: Machine | None = None,
+        *,
+        in_memory: bool = False,
+        shown: Sequence[Path] = (),
+    ) -> None:
+        """Boot the tree. ``network_of``: a machine whose loopback this one shares, with all its ports. ``in_memory``: the layer is
+        a tmpfs, which package managers need not wait for. ``shown``: directories that the machine sees, read-only.
+        """
         self.root = layer / "root"
         self._layer = layer
         layer.mkdir(parents=True)
         cgroups = unified_cgroups()
         assert cgroups is not None, "no cgroups of version 2"
-        self._cgroup = cgroups / f"saltern-test-{os.getpid()}-{name}"
+        self._cgroup = cgroups / f"saltern-test-{os.getpid()}-{layer.name}-{name}"
         self._cgroup.mkdir()
         network = "--net" if network_of is None else ""
         enter = "" if network_of is None else f"nsenter --net --target {network_of.pid}"
@@ -85,7 +118,10 @@ class Machine:
         )
         with (layer / "console").open("wb") as console:
             self._process = subprocess.Popen(
-                ["sh", "-c", inside, _BOOT, tree, layer, name], stdin=subprocess.DEVNULL, stdout=console, stderr=console
+                ["sh", "-c", inside, _BOOT, tree, layer, name, _WITHHELD if in_memory else "", *shown],
+                stdin=subprocess.DEVNULL,
+                stdout=console,
+                stderr=console,
             )
         self.pid = 0
         try:
@@ -95,7 +131,12 @@ class Machine:
             raise
 
     def run(
-        self, *words: str, expect: int | None = 0, input: str | None = None, env: Mapping[str, str] | None = None
+        self,
+        *words: str,
+        expect: int | None = 0,
+        input: str | None = None,
+        env: Mapping[str, str] | None = None,
+        seconds: float = COMMAND,
     ) -> str:
         """Output, both streams, of a program of the machine. Fails for another exit code; None: any."""
         given = [f"{name}={value}" for name, value in (env or {}).items()]
@@ -113,7 +154,7 @@ class Machine:
             input=input,
             stdin=subprocess.DEVNULL if input is None else None,
             text=True,
-            timeout=COMMAND,
+            timeout=seconds,
             check=False,
         )
         assert expect is None or done.returncode == expect, f"{' '.join(words)}: {done.returncode}\n{done.stdout}"
