@@ -134,7 +134,7 @@ def test_no_place_for_modules(plain):
 
 
 def test_clearing_the_cache_keeps_the_rest(plain):
-    for name in ("files", "proc"):
+    for name in ("files", "proc", "archive_hash"):
         (plain.directory / "cache" / name).mkdir(parents=True)
     assert plain.call("saltutil.clear_cache") is True
     assert [each.name for each in (plain.directory / "cache").iterdir()] == ["proc"]

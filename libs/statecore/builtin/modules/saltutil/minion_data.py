@@ -11,8 +11,8 @@ from statecore.model.errors import CommandError
 
 log = logging.getLogger(__name__)
 
-#: Directories below ``cachedir`` whose files the minion can fetch again from the master.
-_CACHES = ("files", "localfiles", "extrn_files", "accumulator")
+#: Directories below ``cachedir``: files that the minion can fetch again from the master, and digests of extracted archives.
+_CACHES = ("files", "localfiles", "extrn_files", "accumulator", "archive_hash")
 
 
 def refresh_pillar(ctx: Context, wait: bool = False, timeout: int = 30, clean_cache: bool = True) -> bool:
