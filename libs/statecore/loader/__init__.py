@@ -45,6 +45,7 @@ _EXTRAS: Mapping[str, str] = {
     "redis": "redis",
     "psycopg": "postgres",
     "pymysql": "mysql",
+    "cryptography": "certificates",
     "ldap3": "ldap",
     "reclass": "reclass",
 }
