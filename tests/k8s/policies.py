@@ -52,7 +52,7 @@ REMEMBER = frozenset({"publisher", "mworker", "reactor", "maintenance"})
 
 #: The links between roles: (client, server, port). The internal ones are the table LINKS of services/saltern/kit/links/sockets.py.
 ALLOWED = (
-    {(client, row.server, row.port(MasterOptions())) for row in LINKS.values() for client in row.clients - {"api"}}
+    {(client, row.server, row.port(MasterOptions())) for row in LINKS.values() for client in row.clients}
     | {("front", "publisher", 4505), ("front", "reqserver", 4506), ("minion", "front", 4505), ("minion", "front", 4506)}
     | {(role, "redis", 6379) for role in REMEMBER}
 )

@@ -1,0 +1,180 @@
+"""Attacks on the API: by pages of other sites, by bodies, by paths, by tokens in places that are logged. No master is behind it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from saltern.api.application import Api, application
+from saltern.api.event_feed import EventFeed
+from saltern.api.settings import ApiSettings
+from saltern.kit.config.master import MasterOptions
+from saltern.kit.links.control import ControlError
+from saltern.kit.process.metrics import new_metrics
+
+TOKEN = "ab" * 20
+
+
+class FakeLink:
+    """A master that knows one token, and notes what it is asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, dict[str, Any]]] = []
+
+    async def call(self, cmd: str, **fields: Any) -> Any:
+        self.asked.append((cmd, fields))
+        if cmd == "token_info":
+            if fields["of"] != TOKEN:
+                raise ControlError("TokenAuthenticationError", "unknown")
+            return {"name": "ann", "perms": [".*"], "expire": 9e9}
+        if cmd == "publish":
+            return {"jid": None, "minions": [], "missing": []}
+        return True
+
+    @property
+    def done(self) -> list[str]:
+        """What was asked, but for questions about tokens."""
+        return [cmd for cmd, _ in self.asked if cmd != "token_info"]
+
+
+class Server:
+    """An API without a socket."""
+
+    def __init__(self, directory: Path) -> None:
+        (directory / "static").mkdir()
+        (directory / "secret").write_text("s3cret")
+        (directory / "static" / "link").symlink_to(directory / "secret")
+        settings = ApiSettings(disable_ssl=True, static=str(directory / "static"))
+        options = MasterOptions(netapi_enable_clients=["local", "local_async"])
+        self.link = FakeLink()
+        feed = EventFeed(10, lambda: None)
+        api = Api(options, settings, self.link, feed, new_metrics("api"), logging.getLogger("saltern.api"))  # type: ignore[arg-type]
+        self.app = application(api)
+
+    def ask(self, method: str, path: str, **more: Any) -> httpx.Response:
+        async def asked() -> httpx.Response:
+            async with httpx.AsyncClient(transport=httpx.ASGITransport(self.app), base_url="http://api") as client:
+                return await client.request(method, path, **more)
+
+        return asyncio.run(asked())
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Server:
+    return Server(tmp_path)
+
+
+PUBLISH = {"client": "local_async", "tgt": "*", "fun": "cmd.run", "arg": ["id"]}
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "https://evil.example"},
+        {"Origin": "null"},
+        {"Origin": "http://api.evil.example"},
+        {"Origin": "http://api:81"},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Origin": "http://api", "Sec-Fetch-Site": "cross-site"},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "application/json"])
+def test_a_page_of_another_site_cannot_use_the_cookie(server: Server, headers: dict[str, str], kind: str) -> None:
+    body = b'{"client": "local_async", "tgt": "*", "fun": "cmd.run"}'
+    sent = {**headers, "Cookie": f"session_id={TOKEN}", "Content-Type": kind}
+    assert server.ask("POST", "/", content=body, headers=sent).status_code == 403
+    assert server.ask("POST", "/logout", content=b"{}", headers=sent).status_code == 403
+    assert server.link.done == []
+
+
+@pytest.mark.ordinary
+def test_the_cookie_serves_the_own_page(server: Server) -> None:
+    sent = {"Origin": "http://api", "Sec-Fetch-Site": "same-origin", "Cookie": f"session_id={TOKEN}"}
+    assert server.ask("POST", "/", json=PUBLISH, headers=sent).status_code == 200
+    assert server.link.done == ["publish"]
+
+
+@pytest.mark.parametrize(
+    "token", ["", "x", "zz" * 20, "cd" * 20, "../" * 10, "ab" * 200, "ab" * 20 + "\x00"[:0] + " 1"]
+)
+@pytest.mark.parametrize("path", ["/", "/minions", "/logout", "/hook/x"])
+def test_no_other_token_reaches_the_master(server: Server, token: str, path: str) -> None:
+    assert server.ask("POST", path, json=PUBLISH, headers={"X-Auth-Token": token}).status_code == 401
+    assert server.link.done == []
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"user": "root"},
+        {"token": "cd" * 20},
+        {"key": "x"},
+        {"within": ["web1"]},
+        {"cmd": "wheel"},
+        {"once": True, "eauth": "pam", "username": "root", "password": "x"},
+        {"kwargs": {"user": "root"}},
+    ],
+    ids=str,
+)
+def test_a_chunk_changes_nothing_but_its_job(server: Server, more: dict[str, Any]) -> None:
+    answer = server.ask("POST", "/", json={**PUBLISH, **more}, headers={"X-Auth-Token": TOKEN})
+    assert answer.status_code == 200
+    ((cmd, fields),) = [asked for asked in server.link.asked if asked[0] != "token_info"]
+    assert cmd == "publish"
+    assert fields["token"] == TOKEN
+    assert set(fields) == {"token", "tgt", "tgt_type", "fun", "arg", "kwargs", "request_id"}
+    assert fields["kwargs"] == {}
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "status"),
+    [
+        ("application/json", b"[" * 500_000, 400),
+        ("application/x-yaml", b"a: &a [x,x]\n" + b"".join(b"a%d: &a%d [*a,*a]\n" % (n, n) for n in range(30)), 400),
+        ("application/x-yaml", b"{" * 100_000, 400),
+        ("application/x-yaml", b"!!python/object/apply:os.system ['id']", 400),
+        ("application/json", b" " * 2_000_000, 413),
+        ("application/x-www-form-urlencoded", b"a=1&" * 100_000, 400),
+    ],
+    ids=["deep JSON", "YAML aliases", "deep YAML", "YAML objects", "a large body", "many fields"],
+)
+def test_a_body_costs_little(server: Server, kind: str, body: bytes, status: int) -> None:
+    answer = server.ask("POST", "/", content=body, headers={"X-Auth-Token": TOKEN, "Content-Type": kind})
+    assert answer.status_code == status
+    assert server.link.done == []
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/static/../secret",
+        "/static/%2e%2e/secret",
+        "/static/..%2fsecret",
+        "/static//../secret",
+        "/static/link",
+        "/static/",
+    ],
+)
+def test_no_file_outside_of_the_directory_is_served(server: Server, path: str) -> None:
+    answer = server.ask("GET", path)
+    assert answer.status_code in (401, 404)
+    assert "s3cret" not in answer.text
+
+
+@pytest.mark.parametrize("path", [f"/events?token={TOKEN}", f"/nothing?token={TOKEN}", f"/ws/{TOKEN}", "/login"])
+def test_no_log_line_holds_what_logs_in(server: Server, caplog: pytest.LogCaptureFixture, path: str) -> None:
+    caplog.set_level("DEBUG")
+    creds = {"username": "ann", "password": "hunter2", "eauth": "file"}
+    if path.startswith("/events"):
+        # The stream itself would not end.
+        path += "&other=1"
+    server.ask("POST" if path == "/login" else "GET", path, json=creds, headers={"X-Auth-Token": "cd" * 20})
+    assert "saltern.api" in {record.name for record in caplog.records}
+    own = [record.getMessage() for record in caplog.records if record.name.startswith("saltern")]
+    assert not any(secret in line for line in own for secret in (TOKEN, "hunter2", "cd" * 20))
