@@ -43,4 +43,4 @@ def test_no_bundled_library_is_left_out() -> None:
     import sysconfig
 
     site = Path(sysconfig.get_path("platlib"))
-    assert {path.name.removesuffix(".libs") for path in site.glob("*.libs")} <= BUNDLED.keys()
+    assert {path.name.removesuffix(".libs").replace("_", "-") for path in site.glob("*.libs")} <= BUNDLED.keys()
