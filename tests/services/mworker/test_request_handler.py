@@ -256,7 +256,7 @@ class TestControl:
             (
                 msgpack.packb({}),
                 "UnknownCommand",
-                "no control command 'None'; there are failed_of, find_jobs, job_returns, job_status, known, ping, publish",
+                "no control command 'None'; there are failed_of, find_jobs, hook, job_returns, job_status, kept_events, known",
             ),
             (msgpack.packb({"cmd": "_auth"}), "UnknownCommand", "'_auth'"),
             (msgpack.packb({"cmd": ["ping"]}), "UnknownCommand", "there are"),
