@@ -64,12 +64,19 @@ class NoAnswer(Exception):
     """Raised when the master did not answer a request in time."""
 
 
+def shown_endpoint(endpoint: str) -> str:
+    """Return a ZeroMQ endpoint without the address that the socket connects from: "tcp://a:0;b:1" is "tcp://b:1"."""
+    source, separator, target = endpoint.partition(";")
+    return f"tcp://{target}" if separator else source
+
+
 class RequestSocket:
     """A minion's ZeroMQ socket for requests to the master. It can repeat a request and still accept the first reply."""
 
     def __init__(self, context: zmq.Context[zmq.Socket[bytes]], endpoint: str, *, watched: bool = False) -> None:
         """Connect to ``endpoint``. ``watched``: monitor the connection, so that ``connected`` can tell its state."""
-        self.endpoint = endpoint
+        #: The master's address, for messages; without the part that names where this socket connects from.
+        self.endpoint = shown_endpoint(endpoint)
         self.socket = context.socket(zmq.DEALER)
         for name, value in (
             (zmq.LINGER, 0),

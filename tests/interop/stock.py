@@ -82,6 +82,10 @@ class StockMinion:
         """Its configuration, and below ``root`` all that it writes."""
         return self.lab.root / self.id
 
+    def words(self) -> list[str]:
+        """Its command line."""
+        return [str(self.venv / "bin" / "salt-minion"), "-c", str(self.directory)]
+
     def start(self) -> None:
         """Starts it; its key has to be accepted."""
         self.directory.mkdir(exist_ok=True)
@@ -105,8 +109,7 @@ class StockMinion:
             **self.options,
         }
         (self.directory / "minion").write_text(yaml.safe_dump(options))
-        words = ["unshare", "-m", "sh", "-c", NAMESPACE, "namespace", str(self.directory)]
-        words += [str(self.venv / "bin" / "salt-minion"), "-c", str(self.directory)]
+        words = ["unshare", "-m", "sh", "-c", NAMESPACE, "namespace", str(self.directory), *self.words()]
         with (self.lab.root / "log" / self.id).open("ab") as log:
             self._process = subprocess.Popen(
                 words,

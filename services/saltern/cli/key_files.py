@@ -33,7 +33,7 @@ def gen_keys(name: str, flags: argparse.Namespace, options: ClientOptions, print
 
     Return exit code 0. Raise CommandError if a file cannot be written.
     """
-    public, _ = make_pair(flags.gen_keys_dir, name, keysize=flags.keysize, user=flags.user)
+    public, _ = make_pair(flags.gen_keys_dir, name, keysize=_bits(flags, options), user=flags.user)
     printer.show({"return": public.fingerprint(flags.finger_hash or options.hash_type)}, "nested")
     return Exit.OK
 
@@ -52,7 +52,7 @@ def gen_signature(
         private=flags.priv,
         public=flags.pub,
         auto_create=flags.auto_create,
-        keysize=flags.keysize,
+        keysize=_bits(flags, options),
         algorithm=options.publish_signing_algorithm,
         ask=lambda: wheel("key.master_key_str")["local"]["master.pub"],
     )
@@ -72,7 +72,7 @@ def preseed(
     if flags.pub:
         public = _public(Path(flags.pub))
     else:
-        public, made = make_pair(flags.gen_keys_dir, minion, keysize=flags.keysize, user=flags.user)
+        public, made = make_pair(flags.gen_keys_dir, minion, keysize=_bits(flags, options), user=flags.user)
     stored = False
     try:
         answer = wheel("key.import", keys={"minions": {minion: public.pem}}, replace=flags.replace)
@@ -161,6 +161,12 @@ def _public(path: Path) -> PublicKey:
 
 #: Bits of a key pair: smaller ones are unsafe, larger ones are not read by any master.
 SMALLEST, LARGEST = 2048, 16384
+
+
+def _bits(flags: argparse.Namespace, options: ClientOptions) -> int:
+    """Return the size of a new key pair in bits: that of the command line, else of the option ``keysize``, at least 2048."""
+    given: int = flags.keysize
+    return given or max(SMALLEST, options.keysize)
 
 
 def make_pair(directory: Path, name: str, *, keysize: int, user: str = "") -> tuple[PublicKey, list[Path]]:

@@ -173,7 +173,7 @@ def _add_making(made: CommandParser) -> None:
         help="directory for new key pairs (default: the current directory)",
     )
     group.add_argument(
-        "--keysize", type=_keysize, default=_SMALLEST, metavar="BITS", help="bits of a new key pair (default: 2048)"
+        "--keysize", type=_keysize, default=0, metavar="BITS", help="bits of a new key pair (default: keysize)"
     )
     group.add_argument(
         "-u",

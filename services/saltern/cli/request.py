@@ -211,16 +211,16 @@ def parser() -> CommandParser:
     made.add_argument(
         "--batch-safe-limit",
         type=int,
-        default=0,
+        default=None,
         metavar="N",
-        help="run as a batch if at least N minions match (default: 0, never)",
+        help="run as a batch if at least N minions match; 0: never (default: batch_safe_limit)",
     )
     made.add_argument(
         "--batch-safe-size",
         type=_batch,
-        default="8",
+        default=None,
         metavar="N",
-        help="number or percentage of minions at the same time in such a batch (default: 8)",
+        help="number or percentage of minions at the same time in such a batch (default: batch_safe_size)",
     )
     made.add_argument(
         "--subset",

@@ -101,7 +101,7 @@ def _run_signed_in(
             if not tgt:
                 return _no_match(printer, request)
         call = (tgt, tgt_type, request.fun, request.arg)
-        if size := _size_of_batch(flags, control, call):
+        if size := _size_of_batch(flags, options, control, call):
             matched = run_batch(
                 call,
                 size,
@@ -144,14 +144,19 @@ def _preview(request: SaltRequest, control: ControlClient, printer: Printer) -> 
 
 
 def _size_of_batch(
-    flags: argparse.Namespace, control: ControlClient, call: tuple[object, str, object, list[object]]
+    flags: argparse.Namespace,
+    options: ClientOptions,
+    control: ControlClient,
+    call: tuple[object, str, object, list[object]],
 ) -> str:
-    """Return the batch size as on the command line; empty text if the job goes to all minions at once."""
-    if flags.batch or not flags.batch_safe_limit:
+    """Return the batch size as on the command line or in the configuration; empty text if the job goes to all minions at once."""
+    limit = options.batch_safe_limit if flags.batch_safe_limit is None else flags.batch_safe_limit
+    # A job for minions that are away, or one that nobody waits for, is no batch.
+    if flags.batch or not limit or flags.when_back:
         return str(flags.batch or "")
     wanted = {"tgt": call[0], "tgt_type": call[1], "delimiter": flags.delimiter}
     found = control.call("targets", timeout=CONTROL_PATIENCE, **wanted)
-    return str(flags.batch_safe_size) if len(found["minions"]) >= flags.batch_safe_limit else ""
+    return str(flags.batch_safe_size or options.batch_safe_size) if len(found["minions"]) >= limit else ""
 
 
 def _publish(

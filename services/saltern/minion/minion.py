@@ -35,7 +35,7 @@ from saltern.minion.jobs.journal import Journal
 from saltern.minion.jobs.outbox import Outbox
 from saltern.minion.jobs.spool import Spool
 from saltern.minion.master.away_flag import AwayFlag
-from saltern.minion.master.channel import endpoint, session_of
+from saltern.minion.master.channel import endpoint, session_of, source_of
 from saltern.minion.master.failover import Failover
 from saltern.minion.master.identity import Identity
 from saltern.minion.master.masters import Masters, address
@@ -95,7 +95,7 @@ class Minion:
         self._identity = Identity.load(options.id, Path(options.pki_dir), options.keysize)
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         several = bool(masters.at_once)
-        self._requests = RequestSocket(self._context, endpoint(options), watched=several)
+        self._requests = RequestSocket(self._context, endpoint(options, options.source_ret_port), watched=several)
         state = masters.state(options.cachedir)
         self._spool = Spool(state / "spool")
         self._away_flag = AwayFlag(state, shared=several)
@@ -151,7 +151,7 @@ class Minion:
             port = self._options.publish_port or credentials.publish_port
             self._sub = subscribe(
                 self._context,
-                f"tcp://{address(self._masters.current, 0)[0]}:{port}",
+                f"tcp://{source_of(self._options, self._options.source_publish_port)}{address(self._masters.current, 0)[0]}:{port}",
                 self._identity.id,
                 recon_default=self._options.recon_default,
                 recon_max=self._options.recon_max,

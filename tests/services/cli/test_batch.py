@@ -132,13 +132,17 @@ def test_a_pause_before_a_place_is_taken_again(master: Callable[..., Any]) -> No
     assert times[2] - times[1] == 7
 
 
+@pytest.mark.parametrize("configured", [False, True], ids=["words", "options"])
 @pytest.mark.parametrize(("limit", "steps"), [(2, [["a", "b"], ["c"]]), (3, [["a", "b"], ["c"]]), (4, ["*"])])
-def test_a_batch_where_there_are_many(master: Callable[..., Any], limit: int, steps: list[Any]) -> None:
-    fake = master({"job_returns": {}, "targets": {"minions": ["a", "b", "c"], "missing": []}})
+def test_a_batch_where_there_are_many(
+    master: Callable[..., Any], limit: int, steps: list[Any], configured: bool
+) -> None:
+    options = {"batch_safe_limit": limit, "batch_safe_size": 2} if configured else {}
+    fake = master({"job_returns": {}, "targets": {"minions": ["a", "b", "c"], "missing": []}}, options=options)
     jobs = Jobs(fake, list("abc"), dict.fromkeys("abc", 0))
     fake.answers["publish"] = jobs.publish
-    words = ["*", "f.x", "--batch-safe-limit", str(limit), "--batch-safe-size", "2"]
-    assert salt.run(words, fake.context()) == 0
+    words = [] if configured else ["--batch-safe-limit", str(limit), "--batch-safe-size", "2"]
+    assert salt.run(["*", "f.x", *words], fake.context()) == 0
     assert [minions for fun, minions in jobs.published if fun == "f.x"] == steps
 
 

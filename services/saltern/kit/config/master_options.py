@@ -94,6 +94,15 @@ class MasterOptions(StateOptions, FileserverOptions, WorkerOptions):
         "master without `id` has its host's name with _master",
     )
     user: str = option("", "user name that jobs are recorded under; empty: the user who runs the command")
+    batch_safe_limit: int = option(0, "`salt` runs a job as a batch if at least so many minions match; 0: never")
+    batch_safe_size: str | int = option(8, "number or percentage of minions at the same time in such a batch")
+    keysize: int = option(
+        2048,
+        "bits of key pairs that `salt-key --gen-keys` and `key.gen` make; at least 2048. For the master's own: saltern keygen",
+    )
+    pillar_opts: bool = option(
+        False, "each minion's pillar has the master's options as `master`, without passwords of Redis and of the proxy"
+    )
     pillarenv: str | None = option(None, "pillar environment of minions that name none")
     extension_modules: str = option(
         "/var/cache/salt/master/extmods",

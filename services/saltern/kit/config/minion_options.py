@@ -76,6 +76,19 @@ class MinionOptions(StateOptions, FileserverOptions):
         "seconds between two tries to resolve the master's host name; 0, or with failover: no retries",
     )
     retry_dns_count: int | None = option(None, "number of tries to resolve the master's host name; empty: unlimited")
+    source_interface_name: str = option(
+        "",
+        "network interface whose address the minion's connections to the master come from; empty: as the system's routes",
+    )
+    source_address: str = option(
+        "", "address that the minion's connections to the master come from, if no interface is named"
+    )
+    source_ret_port: int = option(
+        0, "port that the minion's main process connects to the request port from, with a source address; 0: any"
+    )
+    source_publish_port: int = option(
+        0, "port that the minion connects to the publish port from, with a source address; 0: any"
+    )
     publish_port: int = option(0, "the master's publish port; 0: the port in the master's sign-in reply")
     pki_dir: str = option("/etc/salt/pki/minion", "directory of the minion's key pair and of the master's public key")
     cachedir: str = option(

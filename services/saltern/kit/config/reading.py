@@ -57,6 +57,7 @@ __all__ = [
     "config_directory",
     "gpg_keys",
     "notes_of",
+    "public_options",
     "read_options",
     "shown",
 ]
@@ -72,6 +73,9 @@ _IN_FILES = frozenset({"redis_url"})
 
 #: Options that are passwords of users' sign-in.
 _PASSWORDS = frozenset({"sharedsecret", "auth.ldap.bindpw"})
+
+#: Options that contain passwords, or URLs with passwords.
+_SECRET = frozenset({"redis_url", "proxy_password", *_PASSWORDS})
 
 #: Options that several files of ``<file>.d`` may each say a part of. What the main file says of them counts only without those, as
 #: in Salt: one of them is what was saved of the whole.
@@ -163,6 +167,11 @@ def without(opts: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
     if isinstance(own := left.get("module_settings"), Mapping):
         left["module_settings"] = {name: value for name, value in own.items() if name not in names}
     return left
+
+
+def public_options(options: StateOptions) -> dict[str, Any]:
+    """Return the map of option name to value without the options that hold passwords, or URLs with passwords."""
+    return without(as_opts(options), _SECRET)
 
 
 def shown(options: StateOptions) -> dict[str, Any]:

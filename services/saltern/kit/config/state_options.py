@@ -82,6 +82,10 @@ class StateOptions(Values):
     module_settings: dict[str, Any] = option(
         {}, "settings of modules and returners by dotted name; `redis.host: x` at the top level of the file is the same"
     )
+    enable_zip_modules: bool = option(False, "load users' modules from zip archives, `_modules/NAME.zip`")
+    cython_enable: bool = option(
+        False, "load users' modules of Cython, `_modules/NAME.pyx`, where pyximport is installed"
+    )
     module_dirs: list[str] = option([], "directories of users' execution modules")
     pillar_dirs: list[str] = option([], "directories of users' external pillars")
     render_dirs: list[str] = option([], "directories of users' renderers")

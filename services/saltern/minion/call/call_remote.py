@@ -19,6 +19,7 @@ from saltern.minion.master.identity import Identity
 from saltern.minion.master.master_function import evaluated as evaluated
 from saltern.minion.master.master_ports import RemoteFiles, RemoteMinion
 from saltern.minion.master.masters import Masters, at_once, in_order
+from saltwire.zmq import shown_endpoint
 from statecore.runtime.runtime import Runtime
 from statecore.runtime.state_runs.running_jobs import ProcDirectory
 
@@ -42,7 +43,7 @@ class CallSilence(Silence):
 
     def __init__(self, options: MinionOptions, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._where = endpoint(options)
+        self._where = shown_endpoint(endpoint(options))
         self._most = options.auth_timeout * options.auth_tries
         self._since = self._looked = -math.inf
         self._lost = -math.inf

@@ -6,9 +6,12 @@ Source: docs/protocol.md#sign-in
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import itertools
 import logging
 import random
+import socket
+import struct
 import time
 from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
@@ -32,6 +35,9 @@ from saltwire.zmq import NoAnswer, RequestSocket
 _LOG = logging.getLogger("saltern.minion")
 
 Result = TypeVar("Result")
+
+#: Request of the kernel: the IPv4 address of an interface. Source: netdevice(7)
+_SIOCGIFADDR = 0x8915
 
 #: Seconds before a request is repeated on the same connection: a killed reqserver forgot it, a slow one answers once.
 _RESEND_AFTER = (4.0, 8.0, 16.0)
@@ -59,13 +65,37 @@ class Silence:
         """Called when a request ended without an answer. Does nothing in this class."""
 
 
-def endpoint(options: MinionOptions) -> str:
-    """Return the ZeroMQ endpoint for requests to ``options.master``, as "tcp://host:port".
+def endpoint(options: MinionOptions, source_port: int = 0) -> str:
+    """Return the ZeroMQ endpoint for requests to ``options.master``, as "tcp://host:port", or "tcp://source:port;host:port" if an
+    option names the address from which the minion connects.
 
+    ``source_port``: port of that address; 0: any.
     Raise ConfigError for an invalid address.
     """
     host, port = address(str(options.master), options.master_port)
-    return f"tcp://{host}:{port}"
+    return f"tcp://{source_of(options, source_port)}{host}:{port}"
+
+
+def source_of(options: MinionOptions, port: int = 0) -> str:
+    """Return "ADDRESS:PORT;", the part of a ZeroMQ endpoint from which the minion connects; "" for the system's choice.
+
+    ``port``: 0 for any. As in Salt, an interface that is missing or has no address is logged and ignored.
+    """
+    found = options.source_address
+    if options.source_interface_name:
+        found = _address_of(options.source_interface_name)
+        if not found:
+            said = "source_interface_name: %s is no interface with an IPv4 address; the system's routes decide"
+            _LOG.warning(said, options.source_interface_name)
+    return f"{f'[{found}]' if ':' in found else found}:{port};" if found else ""
+
+
+def _address_of(interface: str) -> str:
+    """Return the IPv4 address of a network interface; "" if there is no such interface, or none with an address."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked, contextlib.suppress(OSError):
+        answer = fcntl.ioctl(asked, _SIOCGIFADDR, struct.pack("256s", interface.encode()[:15]))
+        return socket.inet_ntoa(answer[20:24])
+    return ""
 
 
 def sign_in_once(

@@ -255,8 +255,8 @@ def bring(context: WorkerContext, kwarg: Mapping[str, object]) -> dict[str, obje
 
 
 def generate(context: WorkerContext, kwarg: Mapping[str, object]) -> dict[str, str]:
-    """Return a new key pair as {"priv", "pub"}; the master does not store it. ``keysize`` is in bits."""
-    bits = kwarg.get("keysize", _SMALLEST)
+    """Return a new key pair as {"priv", "pub"}; the master does not store it. ``keysize`` is in bits (default: the option)."""
+    bits = kwarg.get("keysize", max(_SMALLEST, context.options.keysize))
     if not isinstance(bits, int) or not _SMALLEST <= bits <= _LARGEST:
         raise ControlError("InvocationError", f"keysize must be {_SMALLEST} to {_LARGEST} bits, not {bits!r}")
     private = PrivateKey.generate(bits)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from masterstore.errors import TooLarge
-from saltern.kit.config.master import as_opts
+from saltern.kit.config.master import as_opts, public_options
 from saltern.mworker.quotas import Quota
 from saltern.mworker.worker_context import WorkerContext
 from statecore.model.secret_values import SECRET_PILLAR, secret_paths
@@ -73,6 +73,8 @@ def compile_pillar(
         context.log.error("pillar: %s", error, extra={"minion": minion_id})
     if context.options.secret_pillar:
         result = result._replace(data=_with_secret_paths(result.data, context.options.secret_pillar))
+    if context.options.pillar_opts:
+        result = result._replace(data={**result.data, "master": public_options(context.options)})
     plain = wanted.override is None and wanted.on_demand is None and not result.errors
     if keep and plain:
         context.keep_pillar(minion_id, result.data)

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from masterstore.errors import StoreUnavailable
-from saltern.kit.config.master import as_opts
-from saltern.kit.config.reading import without
+from saltern.kit.config.master import as_opts, public_options
 from saltern.kit.links.control import ControlError
 from saltern.mworker.commands import keys, minion_data, roots
 from saltern.mworker.worker_context import WorkerContext
@@ -29,9 +28,6 @@ from statecore.runtime.runtime import local_runtime
 
 #: A wheel function: (context, arguments...) -> its value.
 WheelFunction: TypeAlias = Callable[..., object]
-
-#: Options that contain passwords, or URLs with passwords.
-_SECRET = frozenset({"redis_url", "proxy_password", "sharedsecret", "auth.ldap.bindpw"})
 
 #: Functions whose values are left out of events -> what the values contain.
 _SECRET_RESULTS: Mapping[str, str] = {
@@ -138,7 +134,7 @@ def _users(context: WorkerContext, fun: str) -> WheelFunction | None:
 
 def values(context: WorkerContext) -> dict[str, object]:
     """Return all options of the master except those that hold passwords."""
-    return without(as_opts(context.options), _SECRET)
+    return public_options(context.options)
 
 
 def unwritable(context: WorkerContext, *args: object, **kwargs: object) -> None:

@@ -181,3 +181,29 @@ def test_files_that_are_included(tmp_path: Path) -> None:
         1,
         4,
     )
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "expected"),
+    [
+        ("master", "batch_safe_limit: 100\nbatch_safe_size: 10%", {"batch_safe_limit": 100, "batch_safe_size": "10%"}),
+        ("master", "keysize: 4096\npillar_opts: true", {"keysize": 4096, "pillar_opts": True}),
+        (
+            "minion",
+            "enable_zip_modules: true\ncython_enable: true",
+            {"enable_zip_modules": True, "cython_enable": True},
+        ),
+        ("master", "enable_zip_modules: true", {"enable_zip_modules": True}),
+        (
+            "minion",
+            "source_interface_name: bond0.1234\nsource_ret_port: 49017\nsource_publish_port: 49018",
+            {"source_interface_name": "bond0.1234", "source_ret_port": 49017, "source_publish_port": 49018},
+        ),
+    ],
+)
+def test_options_that_have_an_effect(kind: str, text: str, expected: dict[str, object], tmp_path: Path) -> None:
+    (tmp_path / kind).write_text(f"id: web1\n{text}\n")
+    load: Load = load_master if kind == "master" else load_minion
+    options = load(str(tmp_path), {})
+    assert {name: getattr(options, name) for name in expected} == expected
+    assert notes_of(options) == []

@@ -472,6 +472,12 @@ class TestExternalPillar:
         }
         assert worker.minion("db1", key=1).pillar(grains={"id": "web1"})["mine"][:3] == ["db1", "db1", None]
 
+    def test_pillar_opts_puts_the_masters_options_into_pillar(self, new_worker: Callable[..., Worker]) -> None:
+        minion = new_worker(pillar_opts=True, timeout=7, proxy_password="s3cret").minion()
+        pillar = minion.pillar()
+        assert (pillar["master"]["timeout"], pillar["master"]["id"]) == (7, "master_master")
+        assert not {"redis_url", "proxy_password"} & pillar["master"].keys()
+
     def test_a_plugin_is_read_anew_each_time(self, new_worker: Callable[..., Worker], tmp_path: Path) -> None:
         minion = new_worker(ext_pillar=[{"mine": {}}]).minion()
         for number in (1, 2):

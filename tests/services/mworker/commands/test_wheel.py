@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
 pytestmark = pytest.mark.redis
 
@@ -46,6 +47,12 @@ def test_private_keys_are_not_told(worker: Worker) -> None:
     made = asked(worker, "key.gen")
     assert "PRIVATE KEY" in made["priv"]
     assert "PRIVATE KEY" not in str(worker.events)
+
+
+def test_the_option_keysize_is_the_size_of_new_keys(new_worker: Callable[..., Worker]) -> None:
+    for option, bits in ((3072, 3072), (1024, 2048)):
+        made = asked(new_worker(keysize=option), "key.gen")
+        assert load_pem_public_key(made["pub"].encode()).key_size == bits  # type: ignore[union-attr]
 
 
 def test_trees_are_read(worker: Worker, tree: Path) -> None:
