@@ -23,7 +23,7 @@ PACKAGES := libs/statecore libs/saltwire libs/masterstore services
 PYTHON_FOUND = $(shell command -v $(PYTHON) || command -v python3)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab lab-down test test-fast test-one coverage check format docs bench bench-jobs bench-states lock oracle wheels deb changelog sbom sbom-images audit-dependencies interop security security-containers security-mutations fuzz chaos chaos-containers images container-test userland-test hosts-test formulas extensions-test k8s-check k8s-run clean
+.PHONY: help lab lab-down test test-fast test-one coverage check format docs bench bench-jobs bench-states lock oracle wheels deb changelog sbom sbom-images audit-dependencies interop moved-fleet security security-containers security-mutations fuzz chaos chaos-containers images container-test userland-test hosts-test formulas extensions-test k8s-check k8s-run clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -139,7 +139,11 @@ k8s-run: $(VENV)/.ready ## run overlays/lab on podman: a highstate, rollouts and
 	$(BIN)/pytest -q -m k8srun tests/k8s_run
 
 interop: $(VENV)/.ready oracle $(RELEASES:%=.interop/%/.ready) ## test stock minions at our master and our minion at stock masters, three releases (root, minutes)
-	SALTERN_ORACLE=$(abspath .oracle) SALTERN_INTEROP=$(abspath .interop) $(BIN)/pytest -q -m interop tests/interop
+	SALTERN_ORACLE=$(abspath .oracle) SALTERN_INTEROP=$(abspath .interop) $(BIN)/pytest -q -m interop \
+	    --ignore tests/interop/test_moved_fleet.py tests/interop
+
+moved-fleet: $(VENV)/.ready oracle .interop/$(lastword $(RELEASES))/.ready ## move a fleet of real Salt over by docs/moving.md, and back (root, ten minutes)
+	SALTERN_ORACLE=$(abspath .oracle) SALTERN_INTEROP=$(abspath .interop) $(BIN)/pytest -q -m interop tests/interop/test_moved_fleet.py
 
 chaos: $(VENV)/.ready oracle ## replace all keys, then kill, stop and cut off every role, Redis and 52 minions while jobs run; count lost jobs (SECONDS=600 SEED=)
 	SALTERN_ORACLE=$(abspath .oracle) $(BIN)/python -m tests.chaos.run --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
+import shlex
+import shutil
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+import yaml
 import zmq
 
 from saltern.kit.keys.keygen import make_keys
@@ -13,7 +18,7 @@ from saltern.kit.links.control import ControlClient, ControlError
 from saltern.kit.links.event_bus import EventSubscriber
 from saltern.kit.links.sockets import LinkKeys
 from tests.roles.conftest import NewLab
-from tests.roles.lab import BIN, COMMAND, SOON, Answer, Lab, until
+from tests.roles.lab import BIN, COMMAND, ROOT, SOON, Answer, Lab, until
 
 pytestmark = pytest.mark.roles
 
@@ -160,3 +165,53 @@ def test_ids_of_jobs_are_text_wherever_they_stand(lab: Lab) -> None:
     assert lab.runner("jobs.lookup_jid", f"jid={jid}") == {"web1": "x"}
     assert jid not in lab.runner("jobs.list_jobs", f"cursor={jid}")
     assert lab.runner("network.wol", "08:00:27:13:69:77", "127.0.0.1") is True
+
+
+def test_the_example_of_a_laptop_is_true(new_lab: NewLab, tmp_path: Path) -> None:
+    """docs/security.md, "Example: an operator's laptop": each command and both configurations."""
+    page = (ROOT / "docs" / "security.md").read_text()
+    section = page.partition("### Example: an operator's laptop\n")[2].partition("\n## ")[0]
+    rights, laptop = (yaml.safe_load(text) for text in re.findall(r"```yaml\n(.*?)```", section, re.DOTALL))
+    keygen, export, *words = [shlex.split(line) for line in re.findall(r"^ +\$ (.*)$", section, re.MULTILINE)]
+    lab = new_lab(minions=("web1", "db1"), options=rights)
+    (lab.tree / "salt" / "motd.sls").write_text("/etc/motd:\n  file.managed:\n    - contents: hello\n")
+    made = lab.run(*(word.replace("/srv/saltern/etc", str(lab.etc)) for word in keygen))
+    assert made.code == 0, str(made)
+    lab.start_all()
+    home = tmp_path / ".salt"
+    (home / "keys").mkdir(parents=True)
+    shutil.copytree(lab.etc / "keys" / "ann", home / "keys" / "ann")
+    here = {
+        "reqserver_host": "127.0.0.1",
+        "eventpublisher_host": "127.0.0.1",
+        "key_dir": str(home / "keys" / "ann"),
+        # The lab's ports are not the usual ones.
+        "control_port": lab.port["control_port"],
+        "event_pub_port": lab.port["event_pub_port"],
+    }
+    assert laptop.keys() <= here.keys()
+    (home / "master").write_text(yaml.safe_dump(here))
+    assert export == ["export", "SALT_CONFIG_DIR=~/.salt"]
+
+    def typed(*command: str) -> Answer:
+        environment = {name: value for name, value in lab.environment.items() if not name.startswith("SALTERN_")}
+        environment |= {"SALT_CONFIG_DIR": str(home)}
+        words = [str(BIN / command[0]), *command[1:]]
+        done = subprocess.run(
+            words,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=COMMAND,
+            check=False,
+        )
+        return Answer(" ".join(command), done.returncode, done.stdout, done.stderr)
+
+    for command in words:
+        answer = typed(*command)
+        assert answer.code == 0, str(answer)
+    for line in re.search(r"audit record: (.*)", section)[1].rstrip(".").split(", "):  # type: ignore[index]
+        refused = typed(*shlex.split(line.strip("`")))
+        assert refused.code == 1, str(refused)
+        assert "publisher_acl" in refused.err, str(refused)
