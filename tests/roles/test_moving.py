@@ -130,7 +130,13 @@ def test_a_stock_master_is_taken_over(module_labs: NewLab, oracle: Oracle, root:
     stock = Stock(root, lab, oracle)
     page = (ROOT / "docs" / "moving.md").read_text()
     ours, back = root / "ours", root / "back"
-    places: dict[str, object] = {"/etc/salt": stock.etc, "/srv/saltern": ours, "/srv/back": back, "'*'": "*"}
+    places: dict[str, object] = {
+        "/var/cache/salt/master": root / "var" / "cache" / "salt" / "master",
+        "/etc/salt": stock.etc,
+        "/srv/saltern": ours,
+        "/srv/back": back,
+        "'*'": "*",
+    }
 
     def typed(words: list[str], codes: tuple[int, ...] = (0,)) -> str:
         for place, here in places.items():
@@ -150,7 +156,7 @@ def test_a_stock_master_is_taken_over(module_labs: NewLab, oracle: Oracle, root:
         minion_keys = {path: path.read_bytes() for path in (root / "r" / "pki").rglob("*.p*")}
         assert {path.name for path in minion_keys} >= {"minion.pem", "minion_master.pub"}
 
-        check, bring, keys, ping = commands(page, "There")
+        check, bring, keys, data, ping, _ = commands(page, "There")
         said = typed(check)
         assert said == (typed(bring)[: len(said)])
         assert f"{stock.etc}/master:" in said
@@ -169,14 +175,15 @@ def test_a_stock_master_is_taken_over(module_labs: NewLab, oracle: Oracle, root:
         lab.etc = ours / "etc"
         lab.start_all(*lab.roles)
         typed(keys)
+        assert "Stored of 1 minions:" in typed(data)
         until(lambda: lab.run(*ping[:1], "-t", "5", MINION, "test.ping").code == 0, _STOCK, "the minion is back")
         assert lab.salt("*", "test.ping") == {MINION: True}
         assert lab.salt("*", "pillar.get", "owner", "unmask=True") == {MINION: "the platform team"}
         assert lab.keys() == {"minions": [MINION], "minions_pre": [], "minions_rejected": [], "minions_denied": []}
 
-        export, config = commands(page, "Back")
-        typed(export)
-        typed(config)
+        for words in commands(page, "Back"):
+            typed(words)
+        assert (back / "cache" / "minions" / MINION / "data.p").is_file()
         lab.close()
         # Where Salt keeps its sockets and caches was of no use here, and is not what this machine has.
         (back / "master.d").mkdir()
