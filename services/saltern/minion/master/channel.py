@@ -36,7 +36,7 @@ _LOG = logging.getLogger("saltern.minion")
 
 Result = TypeVar("Result")
 
-#: Request of the kernel: the IPv4 address of an interface. Source: netdevice(7)
+#: Request of the kernel: the IPv4 address of an interface, see netdevice(7).
 _SIOCGIFADDR = 0x8915
 
 #: Seconds before a request is repeated on the same connection: a killed reqserver forgot it, a slow one answers once.
