@@ -79,7 +79,10 @@ def _walk(root: Path, directory: str, device: int) -> Iterator[tuple[str, os.sta
 
 def facts(machine: Machine, probes: Mapping[str, str]) -> dict[str, list[str]]:
     """What the commands of FACTS and of ``probes`` print on a machine, as lines."""
-    return {name: machine.sh(command, None).splitlines() for name, command in {**FACTS, **probes}.items()}
+    return {
+        name: machine.sh(f"exec 2>/dev/null; {command}", None).splitlines()
+        for name, command in {**FACTS, **probes}.items()
+    }
 
 
 def differences(left: Mapping[str, object], right: Mapping[str, object]) -> list[str]:
