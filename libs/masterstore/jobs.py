@@ -54,8 +54,8 @@ UNLIMITED = UnaskedLimits()
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """Result of storing a minion's return: whether it was the first, known, last or late one, differs from an
-    earlier one, or was refused.
+    """Result of storing a minion's return in the job cache: whether the return is new, the job's load is known, the return
+    was the last missing one of the job, it came late, differs from an earlier one, or was refused.
     """
 
     #: False for a duplicate, which changed nothing.

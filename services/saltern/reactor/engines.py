@@ -113,7 +113,9 @@ class EngineMaster(ControlMaster):
         return self._stream
 
     def _opened(self) -> _Links:
-        """Return new connections to the master, which stay open until the process ends."""
+        """Return a new _Links: the engine's connections to ports 4507 and 4513 and to the event publisher. They stay open
+        until the process ends.
+        """
         options, keys = self._role.options, LinkKeys.load(self._role.keys)
         context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         store = event_stores(self._role)("engine")

@@ -140,7 +140,9 @@ class JobCache:
             _LOG.error("%s: the returner %s did not delete old jobs: %s", self._option, self._returner, error)
 
     def _deliver(self, event: KeptEvent) -> str:
-        """Pass an event to the returner. Return an empty text if the returner succeeded, else the reason."""
+        """Pass an event of a job or return to the returner that ``master_job_cache`` or ``ext_job_cache`` names. Return an
+        empty text if the returner succeeded, else the reason.
+        """
         self._tries += 1
         found = unpack(event.frame) if event.to in ("", self._group) else None
         if found is None:

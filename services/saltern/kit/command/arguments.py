@@ -110,9 +110,9 @@ def parse_arguments(words: Iterable[str], no_parse: Iterable[str] = ()) -> tuple
 def on_the_wire(positional: Iterable[object], keyword: Mapping[str, object]) -> list[object]:
     """Return positional and keyword arguments as one list, the field ``arg`` of a publication.
 
-    All keyword arguments are in one mapping with ``__kwarg__: True`` at the end of the list. Later values replace
-    earlier ones: minions of Saltern 0.1 also take a positional text ``name=value`` of several lines for a keyword
-    argument.
+    All keyword arguments are in one mapping with ``__kwarg__: True``, the last element of the list. A minion of Saltern
+    0.1 reads a positional text ``name=value`` as a keyword argument, too; the mapping comes last, because such a minion
+    keeps the later of two values of one name.
     """
     arguments = list(positional)
     if keyword:

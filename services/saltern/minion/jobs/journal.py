@@ -231,7 +231,9 @@ class JobSteps:
         return path
 
     def end(self, begun: Path, jid: str) -> None:
-        """Record in the journal that the job's return is in the spool. ``begun``: the path that ``begin`` returned."""
+        """Record in the minion's job journal that the return is in the spool directory. The file ``begun``, which ``begin``
+        returned, is renamed to ``<jid>.ended``.
+        """
         with contextlib.suppress(FileNotFoundError):
             begun.rename(self._directory / f"{jid}.{JournalStep.ENDED.value}")
 

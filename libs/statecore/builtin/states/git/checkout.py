@@ -1,4 +1,6 @@
-"""A clone for ``git.latest``: the wanted revision, the remote's refs, and the local commit."""
+"""Reads what ``git.latest`` compares (the wanted revision, the remote's refs, the local commit), sets the branch that is
+tracked, and updates submodules.
+"""
 
 from __future__ import annotations
 

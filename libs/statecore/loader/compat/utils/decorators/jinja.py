@@ -1,4 +1,6 @@
-"""``salt.utils.decorators.jinja`` for users' modules: decorators that mark Jinja filters, tests and globals in Salt."""
+"""``salt.utils.decorators.jinja`` for users' modules: decorators that return the function unchanged. In Salt they add
+Jinja filters, tests and globals; here they exist for the import alone.
+"""
 
 from __future__ import annotations
 
