@@ -53,6 +53,9 @@ LONG = (
     "statecore/builtin/states/test_x509.py",
 )
 
+# Commands without an option of their own run in the shell that SHELL names, here and in Salt.
+os.environ["SHELL"] = "/bin/sh"
+
 # An example that takes long on a busy machine is no finding. Where CI is set, hypothesis' own profile also fixes the seed.
 settings.register_profile("patient", settings.get_profile(settings.get_current_profile_name()), deadline=None)
 settings.load_profile("patient")

@@ -32,9 +32,17 @@ def test_the_index_names_every_page() -> None:
 NAMES = json.loads((ROOT / "services" / "saltern" / "cli" / "names.json").read_text("utf-8"))
 TEXT = "\n".join(page.read_text("utf-8") for page in sorted(PAGES.rglob("*.md")))
 
-#: In backticks and with underscores, and no options: keys of `tracing`, a kind of external pillar, the autoscalers' metric.
+#: In backticks and with underscores, and no options: keys of `tracing`, a kind of external pillar, the autoscalers' metric, a file.
 NO_OPTIONS = frozenset(
-    {"resource_attributes", "sampler_arg", "service_name", "git_pillar", "saltern_requests_in_hand", *PROCESS}
+    {
+        "resource_attributes",
+        "sampler_arg",
+        "service_name",
+        "git_pillar",
+        "saltern_requests_in_hand",
+        "minion_id",
+        *PROCESS,
+    }
 )
 
 #: What is typed -> what there is of its kind.

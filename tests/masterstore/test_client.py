@@ -22,10 +22,13 @@ from masterstore.job_filter import JobFilter
 from masterstore.jobs import Job, UnaskedLimits
 from masterstore.life import State
 from masterstore.store import Store
+from masterstore.tokens import Token, digest_of
 from tests.ports import free_port
 
 JID = "20260101000000000000"
 LOAD = {"jid": JID, "fun": "test.ping", "tgt": "*", "arg": []}
+
+TOKEN = Token("ada", "file", (), 1.0, 2e9)
 
 #: Every verb of the store.
 VERBS: dict[str, Callable[[Store], Any]] = {
@@ -160,6 +163,12 @@ VERBS: dict[str, Callable[[Store], Any]] = {
     "presence.connected": lambda store: store.presence.connected(["a"], 1),
     "presence.last_seen": lambda store: store.presence.last_seen(["a"]),
     "presence.present": lambda store: store.presence.present(0),
+    "tokens.add": lambda store: store.tokens.add("text", TOKEN, most=2),
+    "tokens.find": lambda store: store.tokens.find("text", 1),
+    "tokens.revoke": lambda store: store.tokens.revoke("text"),
+    "tokens.revoke_all": lambda store: store.tokens.revoke_all("file", "ada"),
+    "tokens.failures": lambda store: store.tokens.failures(["ada"]),
+    "tokens.record_failure": lambda store: store.tokens.record_failure(["ada"], window=60),
     "epochs.current": lambda store: store.epochs.current(),
     "epochs.rotate_aes": lambda store: store.epochs.rotate_aes(),
     "epochs.rotate_session": lambda store: store.epochs.rotate_session(),
@@ -522,7 +531,7 @@ def test_what_another_hand_wrote(
 
 ZSETS = {"salt:left", "salt:jobs", "salt:seen", "salt:runners", "salt:idx:minion:a", "salt:jobs:wide", "salt:waiting",
          "salt:waiting:a",
-         "salt:jobs:due", "salt:events:readers:g", "salt:stock:sign-ins"}  # fmt: skip
+         "salt:jobs:due", "salt:events:readers:g", "salt:stock:sign-ins", keys.tokens_of("file", "ada")}  # fmt: skip
 
 #: Verbs that go on without what they cannot read.
 STEPS_OVER = {"jobs.may_store_own",
@@ -533,7 +542,7 @@ STEPS_OVER = {"jobs.may_store_own",
 
 
 #: Verbs to which it does not matter what a key holds.
-OF_ANY_TYPE = ("ping", "cache.drop_pillar", "schema.say")
+OF_ANY_TYPE = ("ping", "cache.drop_pillar", "schema.say", "tokens.failures")
 
 
 #: Every key of another type than ours.
@@ -552,7 +561,8 @@ def test_keys_of_another_type_give_the_stores_error_or_none(store: Store, raw: r
                  "salt:events", "salt:events:count", "salt:events:wanted", "salt:events:group:g", "salt:events:readers:g",
                  "salt:events:dead:g", "salt:epochs", "salt:lock:l", "salt:fences", "salt:runners",
                  "salt:pillar_cache:a", f"salt:orders:{JID}", f"salt:own:a:{JID}", "salt:bank:b", "salt:banks",
-                 "salt:spent:a", keys.AUDIT, keys.AUDIT_SEALS, keys.AUDIT_END, keys.KEY_CODES, keys.MASTER_KEYS):  # fmt: skip
+                 "salt:spent:a", keys.AUDIT, keys.AUDIT_SEALS, keys.AUDIT_END, keys.KEY_CODES, keys.MASTER_KEYS,
+                 keys.token(digest_of("text")), keys.tokens_of("file", "ada"), keys.login_failures("ada")):  # fmt: skip
         raw.geoadd(name, (1, 1, "x")) if name not in ZSETS else raw.rpush(name, "x")
     try:
         VERBS[verb](store)

@@ -234,5 +234,5 @@ def test_a_killed_runner_ends_for_those_who_wait(breakable: Lab) -> None:
     for part in ("The runner test.sleep has no result", "was killed by signal 9 (Killed)", where, "jobs.active"):
         assert part in answer.out, answer
     found = lab.runner("jobs.list_job", jid)
-    assert found["Result"]["master"]["success"] is False
+    assert found["Result"]["master_master"]["success"] is False
     assert lab.redis().zrange("salt:runners", 0, -1) == []

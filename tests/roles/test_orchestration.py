@@ -239,7 +239,7 @@ def test_the_job_of_an_orchestration_can_be_asked_for(lab: Lab) -> None:
     lab.ok("salt-run", "state.orchestrate", "orch.inner")
     found = lab.runner("jobs.list_job", jid)
     assert found["Function"] == "runner.state.orchestrate"
-    assert found["Result"]["master"]["return"]["retcode"] == 0
+    assert found["Result"]["master_master"]["return"]["retcode"] == 0
     # Its report is the one that the orchestration itself shows.
     shown = lab.ok("salt-run", "jobs.lookup_jid", jid).out
     assert f"Summary for {MASTER}" in shown
