@@ -33,7 +33,7 @@ def _has(*names: str) -> Callable[[Any], bool]:
         (("test.arg", "1", "two", "k=[3]", "__hidden=4"), {"args": [1, "two"], "kwargs": {"k": [3]}}),
         (("test.raw_arg", "__shown=4"), {"args": [], "kwargs": {"__shown": 4}}),
         (("test.sleep", "0.1"), True),
-        (("config.get", "id"), "master"),
+        (("config.get", "id"), "master_master"),
         (("config.get", "no:such", "default=d"), "d"),
         (("salt.execute", "web*", "test.arg", "arg=[1]", "kwarg={k: 2}"), lambda value: value["web1"]["args"] == [1]),
         (("salt.cmd", "test.arg", "1", "k=2"), lambda value: value["kwargs"]["k"] == 2),
@@ -117,7 +117,7 @@ def test_no_password_is_shown(lab: Lab) -> None:
         (("cache.clear_mine_func", "*"), "clear_mine_func_flag must name the function"),
         (("event.send", "a/tag", "data=text"), "the data of an event is a map, not str"),
         (("manage.safe_accept", "web1"), "the option roster_file names a file"),
-        (("jobs.list_jobs", "ext_source=mysql"), "'mysql.get_jids' is not available"),
+        (("jobs.list_jobs", "ext_source=nosuch"), "'nosuch.get_jids' is not available"),
         (("jobs.list_jobs", "start_time=soon"), "'soon' is not a time"),
         (
             ("test.sleep", "nothing=1"),
