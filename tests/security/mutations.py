@@ -175,8 +175,8 @@ MUTATIONS = (
     Mutation(
         "secret pillar is hidden in logs",
         "libs/statecore/runtime/secret_pillar.py",
-        "                handler.addFilter(self._filter)",
-        "                pass",
+        "    handler.addFilter(made)\n",
+        "    pass\n",
         "test_secret_pillar.py::test_a_highstate_shows_no_secret_pillar",
     ),
     Mutation(
@@ -401,7 +401,7 @@ MUTATIONS = (
     Mutation(
         "arguments are hidden by their positions",
         _REDACTION,
-        'positions = SECRET_POSITIONS.get(fun, ()) if isinstance(fun, str) else ()',
+        'positions = SECRET_POSITIONS.get(fun.removeprefix("runner."), ()) if isinstance(fun, str) else ()',
         "positions: tuple[int, ...] = ()",
         "test_redaction.py::test_arguments_are_shown_without_secrets",
     ),

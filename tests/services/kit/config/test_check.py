@@ -15,7 +15,7 @@ def test_both_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert check.main(["-c", str(tmp_path)]) == 78
     told = capsys.readouterr()
     assert told.out.splitlines() == [
-        "options of Salt that have no effect here: pidfile (what starts the process decides it); "
+        "options of Salt that have no effect here: pidfile (salt-minion -d and salt-master -d write it, other starts need none); "
         "sock_dir (processes speak over ports, and ZeroMQ keeps its connections)",
         f"{tmp_path}/master, line 3: option 'timeout' is read as 6, not '6'",
         f"{tmp_path}/master: can be used",
