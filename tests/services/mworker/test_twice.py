@@ -166,9 +166,12 @@ def test_commands_of_minions(worker: Worker, redis_url: str, cmd: str) -> None:
 @pytest.mark.parametrize("cmd", sorted(CONTROL_COMMANDS))
 def test_commands_of_operators(worker: Worker, redis_url: str, cmd: str) -> None:
     row = CONTROL.get(cmd, Row())
-    first, second = map(
-        msgpack.unpackb, twice(worker, redis_url, b"control", msgpack.packb({"cmd": cmd, **row.fields}), row.again)
-    )
+    answers = twice(worker, redis_url, b"control", msgpack.packb({"cmd": cmd, **row.fields}), row.again)
+    if any(isinstance(answer, SealedDeferredReply) for answer in answers):
+        # A sign-in: its child process answers both times, and stores a token of its own each time.
+        assert cmd == "login"
+        return
+    first, second = map(msgpack.unpackb, answers)
     assert "error" not in second or cmd not in CONTROL, second
     # A call of wheel has a JID, and a minion is known for longer.
     if cmd not in ("wheel", "known"):

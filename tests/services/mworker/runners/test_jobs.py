@@ -123,7 +123,7 @@ def test_the_newest(tools: RunnerTools) -> None:
         ),
         ({"function": "a.b", "search_function": "a.b"}, "function and search_function say the same"),
         ({"after": "2h", "start_time": "2026-01-01"}, "after and start_time say the same"),
-        ({"ext_source": "mysql"}, "ext_source: 'mysql.get_jids' is not available"),
+        ({"ext_source": "nosuch"}, "ext_source: 'nosuch.get_jids' is not available"),
         ({"ext_source": ["mysql"]}, r"ext_source is the name of a returner, not \['mysql'\]"),
     ],
 )

@@ -43,7 +43,7 @@ CALLS = [
     ("network.interface_ip", ("lo",), ""),
     ("network.routes", (), ""),
     ("network.routes", ("inet6",), ""),
-    ("network.default_route", (), ""),
+    ("network.default_route", (), "routes"),
     ("network.arp", (), ""),
     ("network.ip_in_subnet", ("172.17.0.4", "172.16.0.0/12"), ""),
     ("network.convert_cidr", ("172.31.5.1/16",), ""),
@@ -87,6 +87,9 @@ def test_as_salt(plain, salts, number):
     own, theirs = plain.context(host=Host("/")).call(name, *args), salts[number]
     if how == "names":
         own, theirs = sorted(own), sorted(theirs)
+    elif how == "routes":
+        # Where netstat is installed, Salt also lists the route by which an IPv6 kernel refuses packets.
+        theirs = [route for route in theirs if "!" not in route["flags"]]
     assert own == theirs
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -234,7 +235,7 @@ def test_a_missing_client_names_its_extra(tmp_path: Path) -> None:
         f"runtime = local_runtime({{'id': 'a', 'cachedir': {str(tmp_path)!r}}}, pillar={{}}, grains={{}})\n"
         "runtime.deliver(['pgjsonb'], {'id': 'a', 'jid': '1', 'fun': 'test.ping'})"
     )
-    told = subprocess.run(["python", "-c", program], capture_output=True, text=True, check=True).stderr
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stderr
     assert "Returner pgjsonb.returner could not be loaded" in told
     assert "saltern-statecore[postgres]" in told
 

@@ -96,6 +96,7 @@ _WITHOUT_EFFECT: Mapping[tuple[str, str], Mapping[str, str]] = {
     ("salt.states.file", "line"): {"quiet": "a file that is not there is a failure of the state, as in Salt"},
     ("salt.modules.file", "search"): {"bufsize": _WHOLE},
     ("salt.modules.file", "remove"): {"kwargs": "they are about Windows"},
+    ("salt.modules.file", "chattr"): {"kwargs": "Salt ignores further keywords, too"},
     ("salt.modules.file", "get_managed"): {"kwargs": _NO_DIFFS},
     ("salt.modules.file", "manage_file"): {"template": "a source is rendered by get_managed"},
     ("salt.modules.file", "symlink"): {"follow_symlinks": _LINK},
