@@ -63,7 +63,7 @@ def excluded(low: Low, ctx: Context) -> bool:
 def check_cmd(low: Low, ctx: Context) -> tuple[bool, str]:
     """Run the commands of a state's argument ``check_cmd``. Return (True if all exit with 0, comment)."""
     for command in _listed(low["check_cmd"]):
-        if _retcode(str(command), ctx, {}, unreachable=100) != 0:
+        if _retcode(str(command), ctx, _host_shell(ctx), unreachable=100) != 0:
             return False, "check_cmd determined the state failed"
     return True, "check_cmd determined the state succeeded"
 
@@ -159,9 +159,12 @@ def _retcode(command: str, ctx: Context, options: Mapping[str, object], *, unrea
 def _command_options(low: Low, ctx: Context) -> dict[str, object]:
     excluded = _listed(low.get("cmd_opts_exclude", []))
     options = {key: low[key] for key in _COMMAND_OPTIONS if low.get(key) is not None and key not in excluded}
-    if "shell" not in options and ctx.grains.get("shell"):
-        options["shell"] = ctx.grains["shell"]
-    return options
+    return {**_host_shell(ctx), **options}
+
+
+def _host_shell(ctx: Context) -> dict[str, object]:
+    """Return {"shell": path} with the grain ``shell``, in which Salt runs the commands of guards; {} without the grain."""
+    return {"shell": ctx.grains["shell"]} if ctx.grains.get("shell") else {}
 
 
 def _exists(path: str, ctx: Context) -> bool:

@@ -35,6 +35,7 @@ _APPLY_NETWORK = "apply_hostname hostname require_reboot"
 #: File name of a built-in module -> function -> the keywords that it reads from ``**kwargs``, separated by spaces.
 FURTHER: Mapping[str, Mapping[str, str]] = {
     "acl": {"getfacl": "recursive"},
+    "asymmetric": {"verify": ""},
     "at": {"at": "runas tag"},
     "beacons": {
         **dict.fromkeys(("list", "list_available", "save"), ""),
@@ -51,13 +52,14 @@ FURTHER: Mapping[str, Mapping[str, str]] = {
     ),
     "cp": {"get_dir": "", "get_file": ""},
     "debconf": {"set_file": ""},
-    "file": {"get_managed": "", "remove": ""},
+    "file": {"chattr": "", "get_managed": "", "remove": ""},
     "grains": {"item": ""},
     "ip_ifcfg": {"apply_network_settings": _APPLY_NETWORK},
     "ip_ifupdown": {"apply_network_settings": _APPLY_NETWORK},
     "ip_netplan": {"apply_network_settings": "", "build_network_settings": ""},
     "localemod": {"gen_locale": "verbose"},
     "lowpkg": dict.fromkeys(("file_dict", "file_list", "list_pkgs"), ""),
+    "mount": {"set_fstab": ""},
     "mysql": dict.fromkeys(
         (
             *("user_grants", "grant_exists", "grant_add", "grant_revoke", "query", "file_query", "version"),
@@ -66,6 +68,7 @@ FURTHER: Mapping[str, Mapping[str, str]] = {
         ),
         _MYSQL,
     ),
+    "network": {"connect": "family proto timeout"},
     "pkg_apk": dict.fromkeys(
         (
             *("available_version", "del_repo", "file_dict", "file_list", "get_repo", "install", "latest_version"),

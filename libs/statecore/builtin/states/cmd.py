@@ -66,6 +66,7 @@ def run(
     bg
         True: do not wait for the command
     """
+    shell = shell or ctx.grains.get("shell")
     given = _given(locals(), ("creates", "root", "stateful", "ignore_timeout"))
     refused = _refused(env)
     if refused:
@@ -137,6 +138,7 @@ def script(
 
     All other arguments are as in ``cmd.run``.
     """
+    shell = shell or ctx.grains.get("shell")
     given = _given(locals(), ("source", "creates", "stateful", "args"))
     refused = _refused(env)
     if refused:
