@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import logging
 import os
 import re
 import shutil
@@ -91,6 +92,20 @@ class Oracle:
             [self.program(name), *arguments], input=stdin, text=True, capture_output=True, timeout=timeout, check=True
         )
         return done.stdout
+
+
+@pytest.fixture(autouse=True)
+def _root_logger() -> Iterator[None]:
+    """Take back what a command that ran in this process did to the root logger: its handler writes to a stream that ends
+    with the test.
+    """
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    for handler in root.handlers[:]:
+        if handler not in handlers:
+            root.removeHandler(handler)
+    root.setLevel(level)
 
 
 @pytest.fixture(scope="session")

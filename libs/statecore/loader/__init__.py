@@ -284,7 +284,9 @@ class Loader:
         for one in likely:
             with contextlib.suppress(NotAvailable):
                 loaded = self.modules("modules", one, ctx)
-                found += [f"{one}.{each}" for served in loaded for each in served.functions if ctx.may(f"{one}.{each}")]
+                # Functions with an underscore are no jobs, so nobody meant one.
+                names = (each for served in loaded for each in served.functions if not each.startswith("_"))
+                found += [f"{one}.{each}" for each in names if ctx.may(f"{one}.{each}")]
         near = close_matches(name, found, n=1, cutoff=0.75)
         return near[0] if near else ""
 
