@@ -119,11 +119,11 @@ chaos-containers: $(VENV)/.ready ## make chaos with the containers of compose.ya
 	CHAOS_SECONDS=$(SECONDS) CHAOS_SEED=$(SEED) $(BIN)/pytest -q -s -m "container and chaos" tests/container
 
 userland-test: $(VENV)/.ready ## test other package managers, and the README as a new user, in userlands made by debootstrap (root, a mirror, minutes)
-	$(BIN)/pytest -q -m userland tests/statecore/userlands tests/front_door
+	$(BIN)/pytest -q -m userland -k "not (test_readme and trixie)" tests/statecore/userlands tests/front_door
 
 # A virtual environment of real Salt brings the stock minion that is replaced in place and put back.
 hosts-test: $(VENV)/.ready oracle ## test the Debian packages and units on Debian 12 and 13 with a real systemd (root, debootstrap, a mirror, minutes)
-	$(WITH_ORACLE) $(BIN)/pytest -q -m hosts tests/hosts
+	$(WITH_ORACLE) $(BIN)/pytest -q -m "hosts or userland" tests/hosts tests/front_door
 
 formulas: $(VENV)/.ready oracle ## apply ten formulas by ours and by real Salt on Debian machines with systemd, compare the hosts (root, a mirror, 20 minutes)
 	SALTERN_ORACLE=$(abspath .oracle) $(BIN)/pytest -q -s -m formulas tests/formulas
