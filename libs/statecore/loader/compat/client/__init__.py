@@ -6,40 +6,27 @@ import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from statecore.loader.compat.master_client import MasterClient
 from statecore.loader.compat.utils import event as event_bus
 from statecore.loader.compat.utils.minions import CkMinions, runner
 from statecore.loader.current_context import context_of
-from statecore.loader.dunders import ModuleOpts, SaltTable
-from statecore.model.errors import CommandError, InvocationError
-from statecore.model.ports import Master, MinionJob
+from statecore.loader.dunders import SaltTable
+from statecore.model.errors import InvocationError
+from statecore.model.ports import MinionJob
 
 #: Return of one minion: ``ret``, ``retcode``, ``jid`` and, if it names an outputter, ``out``.
 Answer = dict[str, Any]
 
 
-class LocalClient:
+class LocalClient(MasterClient):
     """Publishes jobs to minions and waits for their returns. It works in runners only: a minion cannot publish through
     a master.
 
     ``expr_form``, the old name of ``tgt_type``, is accepted everywhere.
     """
 
-    def __init__(self, *args: object, **kwargs: object) -> None:
-        """Accept and ignore Salt's arguments (configuration path, options): the client uses the running master."""
-
-    def __enter__(self) -> LocalClient:
-        return self
-
-    def __exit__(self, *args: object) -> None:
-        """Do nothing: the client holds no resources."""
-
-    def destroy(self) -> None:
-        """Do nothing: the client holds no resources."""
-
-    @property
-    def opts(self) -> dict[str, object]:
-        """Options of the master, a map."""
-        return ModuleOpts(context_of("salt.client.LocalClient.opts"))
+    NAME = "salt.client.LocalClient"
+    NO_MASTER = "salt.client.LocalClient works in runners only: on a minion, use __salt__['publish.publish']"
 
     @property
     def event(self) -> event_bus.LocalClientEvent:
@@ -48,7 +35,7 @@ class LocalClient:
 
     def gather_minions(self, tgt: Any, expr_form: str = "glob") -> list[str]:
         """Return the ids of the minions that a target matches. Raise CommandError on a minion."""
-        _master("gather_minions")
+        self._master("gather_minions")
         return list(CkMinions(None).check_minions(tgt, expr_form)["minions"])
 
     def cmd(
@@ -69,9 +56,9 @@ class LocalClient:
         With ``full_return`` the value of each minion is {"ret": return, "retcode": exit code, "jid": JID}. Raise
         CommandError on a minion or if the master refuses the job; InvocationError for unsupported arguments.
         """
-        job = _job("cmd", tgt, fun, arg, tgt_type, ret, kwarg, {**({"jid": jid} if jid else {}), **kwargs})
-        answers = _returns("cmd", job._replace(timeout=timeout))
-        return {name: dict(answer) if full_return else answer.get("ret") for name, answer in answers.items()}
+        job = self._job("cmd", tgt, fun, arg, tgt_type, ret, kwarg, {**({"jid": jid} if jid else {}), **kwargs})
+        answers = self._asked("cmd", job._replace(timeout=timeout))
+        return _values(answers, full_return)
 
     def cmd_full_return(
         self,
@@ -88,10 +75,8 @@ class LocalClient:
         """Publish a job and return {minion id: {"ret": return, "retcode": exit code, "jid": JID}}. ``verbose`` is
         ignored: runners have no terminal.
         """
-        job = _job("cmd_full_return", tgt, fun, arg, tgt_type, ret, kwarg, kwargs)
-        return {
-            name: dict(answer) for name, answer in _returns("cmd_full_return", job._replace(timeout=timeout)).items()
-        }
+        job = self._job("cmd_full_return", tgt, fun, arg, tgt_type, ret, kwarg, kwargs)
+        return self._asked("cmd_full_return", job._replace(timeout=timeout))
 
     def run_job(
         self,
@@ -113,7 +98,7 @@ class LocalClient:
         minion or if the master refuses the job; InvocationError for unsupported arguments.
         """
         given = {**({"jid": jid} if jid else {}), **kwargs}
-        return _master("run_job").publish(_job("run_job", tgt, fun, arg, tgt_type, ret, kwarg, given))
+        return self._master("run_job").publish(self._job("run_job", tgt, fun, arg, tgt_type, ret, kwarg, given))
 
     def cmd_async(
         self,
@@ -149,10 +134,8 @@ class LocalClient:
 
         Raise CommandError on a minion or if the master refuses the job; InvocationError for unsupported arguments.
         """
-        job = _job("cmd_iter", tgt, fun, arg, tgt_type, ret, kwarg, kwargs)
-        for one in _published("cmd_iter", job, timeout):
-            if one is not None and not one[1].get("failed"):
-                yield {one[0]: one[1]}
+        job = self._job("cmd_iter", tgt, fun, arg, tgt_type, ret, kwarg, kwargs)
+        yield from _arrived(self._published("cmd_iter", job, timeout))
 
     def cmd_iter_no_block(
         self,
@@ -170,8 +153,8 @@ class LocalClient:
         """As ``cmd_iter``, but yield None whenever no return has arrived for a moment. ``show_jid`` and ``verbose`` have
         no effect: each return has its ``jid``.
         """
-        job = _job("cmd_iter_no_block", tgt, fun, arg, tgt_type, ret, kwarg, kwargs)
-        for one in _published("cmd_iter_no_block", job, timeout):
+        job = self._job("cmd_iter_no_block", tgt, fun, arg, tgt_type, ret, kwarg, kwargs)
+        for one in self._published("cmd_iter_no_block", job, timeout):
             if one is None:
                 yield None
             elif not one[1].get("failed"):
@@ -195,8 +178,8 @@ class LocalClient:
 
         ``progress``: also yield {"minion_count": number of minions, "return_count": number of returns} before each.
         """
-        job = _job("cmd_cli", tgt, fun, arg, tgt_type, ret, kwarg, kwargs)
-        made = _master("cmd_cli").publish(job)
+        job = self._job("cmd_cli", tgt, fun, arg, tgt_type, ret, kwarg, kwargs)
+        made = self._master("cmd_cli").publish(job)
         if made:
             yield from self.get_cli_event_returns(made["jid"], made["minions"], timeout, progress=progress)
 
@@ -216,8 +199,8 @@ class LocalClient:
 
         Raise CommandError on a minion or if the master refuses the job; InvocationError for unsupported arguments.
         """
-        job = _job("cmd_batch", tgt, fun, arg, tgt_type, ret, kwarg, kwargs)
-        for name, answer in _returns("cmd_batch", job._replace(batch=str(batch))).items():
+        job = self._job("cmd_batch", tgt, fun, arg, tgt_type, ret, kwarg, kwargs)
+        for name, answer in self._asked("cmd_batch", job._replace(batch=str(batch))).items():
             yield {name: answer.get("ret")}
 
     def cmd_subset(
@@ -240,13 +223,13 @@ class LocalClient:
         ``cli``: return the iterator of ``cmd_cli`` for the chosen minions. Raise CommandError on a minion or if the
         master refuses the job; InvocationError for unsupported arguments.
         """
-        job = _job("cmd_subset", tgt, fun, arg, tgt_type, ret, kwarg, kwargs)
+        job = self._job("cmd_subset", tgt, fun, arg, tgt_type, ret, kwarg, kwargs)
         if cli:
             matched = self.gather_minions(job.tgt, job.tgt_type)
             some = random.sample(matched, min(int(subset), len(matched)))
             return self.cmd_cli(some, fun, arg, tgt_type="list", ret=ret, kwarg=kwarg, progress=progress)
-        answers = _returns("cmd_subset", job._replace(subset=int(subset)))
-        return {name: dict(answer) if full_return else answer.get("ret") for name, answer in answers.items()}
+        answers = self._asked("cmd_subset", job._replace(subset=int(subset)))
+        return _values(answers, full_return)
 
     # ----------------------------------------------------------------------------------------- returns of known jobs
 
@@ -279,9 +262,7 @@ class LocalClient:
         """Yield {minion id: map with ``ret``, ``retcode`` and ``jid``} for each of the ``minions`` that returned a job,
         or returns it within ``timeout`` seconds. The other arguments are ignored.
         """
-        for one in _followed("get_cli_returns", jid, minions, timeout):
-            if one is not None and not one[1].get("failed"):
-                yield {one[0]: one[1]}
+        yield from _arrived(self._followed("get_cli_returns", jid, minions, timeout))
 
     get_iter_returns = get_cli_returns
 
@@ -327,7 +308,7 @@ class LocalClient:
     ) -> Iterator[dict[str, Any]]:
         """Yield the returns of a job as ``cmd_cli`` does, also for minions that do not return."""
         count = 0
-        for one in _followed("get_cli_event_returns", str(jid), minions, timeout):
+        for one in self._followed("get_cli_event_returns", str(jid), minions, timeout):
             if one is None:
                 continue
             name, answer = one
@@ -338,6 +319,46 @@ class LocalClient:
             if progress:
                 yield {"minion_count": len(minions), "return_count": count}
             yield {name: answer}
+
+    # ------------------------------------------------------------------------------------------------ shared by methods
+
+    def _job(
+        self,
+        method: str,
+        tgt: object,
+        fun: str,
+        arg: Sequence[object],
+        tgt_type: str,
+        ret: str,
+        kwarg: Mapping[str, object] | None,
+        more: Mapping[str, object],
+    ) -> MinionJob:
+        """Return the MinionJob for the arguments of a method, whose name is for messages. Raise InvocationError if
+        ``more`` has arguments that are not supported.
+        """
+        kind = str(more.get("expr_form") or tgt_type)
+        if unknown := sorted(more.keys() - _IGNORED - {"expr_form", "ret_config", "ret_kwargs"}):
+            raise InvocationError(f"{self.NAME}.{method}: not supported: {', '.join(unknown)}")
+        passed_on = {name: more[name] for name in ("ret_config", "ret_kwargs") if more.get(name)}
+        return MinionJob(tgt, fun, kind, tuple(arg), dict(kwarg or {}), ret, passed_on)
+
+    def _asked(self, method: str, job: MinionJob) -> dict[str, Answer]:
+        """Publish a job, wait for its returns, and return {minion id: return}."""
+        return self._master(method).ask(job._replace(expected=False), {})
+
+    def _published(self, method: str, job: MinionJob, timeout: float | None) -> Iterator[tuple[str, Answer] | None]:
+        """Publish a job and yield (minion id, return) for each return that arrives, and None whenever nothing has
+        arrived for a moment.
+        """
+        made = self._master(method).publish(job)
+        if made:
+            minions = made["minions"]
+            yield from self._followed(method, str(made["jid"]), minions if isinstance(minions, list) else [], timeout)
+
+    def _followed(
+        self, method: str, jid: str, minions: Sequence[str] | set[str], timeout: float | None
+    ) -> Iterator[tuple[str, Answer] | None]:
+        return self._master(method).follow(str(jid), sorted(map(str, minions)), timeout)
 
 
 class Caller:
@@ -364,40 +385,18 @@ def get_local_client(*args: object, **kwargs: object) -> LocalClient:
 _IGNORED = frozenset({"listen", "show_timeout", "show_jid", "verbose", "gather_job_timeout", "expect_minions"})
 
 
-def _job(
-    what: str,
-    tgt: object,
-    fun: str,
-    arg: Sequence[object],
-    tgt_type: str,
-    ret: str,
-    kwarg: Mapping[str, object] | None,
-    more: Mapping[str, object],
-) -> MinionJob:
-    """Return the MinionJob for the arguments of a LocalClient method. ``what`` is the method's name, for messages.
-    Raise InvocationError if ``more`` has arguments that are not supported.
+def _values(answers: Mapping[str, Answer], full_return: bool) -> dict[str, object]:
+    """Return {minion id: value of the function}, or with ``full_return`` {minion id: map with ``ret``, ``retcode`` and
+    ``jid``}.
     """
-    kind = str(more.get("expr_form") or tgt_type)
-    if unknown := sorted(more.keys() - _IGNORED - {"expr_form", "ret_config", "ret_kwargs"}):
-        raise InvocationError(f"salt.client.LocalClient.{what}: not supported: {', '.join(unknown)}")
-    passed_on = {name: more[name] for name in ("ret_config", "ret_kwargs") if more.get(name)}
-    return MinionJob(tgt, fun, kind, tuple(arg), dict(kwarg or {}), ret, passed_on)
+    return {name: dict(answer) if full_return else answer.get("ret") for name, answer in answers.items()}
 
 
-def _published(what: str, job: MinionJob, timeout: float | None) -> Iterator[tuple[str, Answer] | None]:
-    """Publish a job and yield (minion id, return) for each return that arrives, and None whenever nothing has arrived
-    for a moment.
+def _arrived(returns: Iterator[tuple[str, Answer] | None]) -> Iterator[dict[str, Answer]]:
+    """Yield {minion id: return} for each minion that returned, out of the returns that a job's follower yields: without
+    None (nothing arrived for a moment) and without minions that did not return.
     """
-    made = _master(what).publish(job)
-    if made:
-        minions = made["minions"]
-        yield from _followed(what, str(made["jid"]), minions if isinstance(minions, list) else [], timeout)
-
-
-def _followed(
-    what: str, jid: str, minions: Sequence[str] | set[str], timeout: float | None
-) -> Iterator[tuple[str, Answer] | None]:
-    return _master(what).follow(str(jid), sorted(map(str, minions)), timeout)
+    return ({one[0]: one[1]} for one in returns if one is not None and not one[1].get("failed"))
 
 
 def _silent(jid: str) -> str:
@@ -405,16 +404,3 @@ def _silent(jid: str) -> str:
         "Minion did not return. [No response]\nThe minions may not have all finished running and any remaining minions will"
         f" return upon completion. To look up the return data for this job later, run:\n\nsalt-run jobs.lookup_jid {jid}"
     )
-
-
-def _returns(what: str, job: MinionJob) -> dict[str, dict[str, object]]:
-    return _master(what).ask(job._replace(expected=False), {})
-
-
-def _master(what: str) -> Master:
-    master = context_of(f"salt.client.LocalClient.{what}").master
-    if master is None:
-        raise CommandError(
-            "salt.client.LocalClient works in runners only: on a minion, use __salt__['publish.publish']"
-        )
-    return master
