@@ -27,13 +27,13 @@ from saltern.api.bodies import JSON, BodyFault, accepted, lowstate_of, read_body
 from saltern.api.clients import Chunk, Clients, with_credentials
 from saltern.api.event_feed import EventFeed
 from saltern.api.guard import Guard, address_of, check_origin
-from saltern.api.master_link import MasterLink
 from saltern.api.openapi import document, page
 from saltern.api.sessions import Sessions, User
 from saltern.api.settings import ApiSettings
 from saltern.api.streams import EventStream, Streams, websocket
 from saltern.kit.config.master import MasterOptions
 from saltern.kit.links.control import ControlError, ControlTimeout
+from saltern.kit.links.master_link import MasterLink
 from saltern.kit.process.metrics import Metrics
 
 #: Name of the cookie with a session's token.

@@ -29,7 +29,7 @@ try:
 
     from saltern.api.application import Api, application
     from saltern.api.event_feed import EventFeed
-    from saltern.api.master_link import TICK, BusReader, MasterLink
+    from saltern.kit.links.master_link import TICK, BusReader, MasterLink
 except ImportError as error:
     raise SystemExit(
         f"saltern api: {error}; its packages are the extra `api`: pip install 'saltern-services[api]'"
