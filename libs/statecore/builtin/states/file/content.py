@@ -199,7 +199,9 @@ def find_source(ctx: Context, source: object, saltenv: str, name: str, wanted: F
     except WrongDigest as error:
         raise Refused(str(error)) from error
     except CommandError as error:
-        raise Refused(f"Unable to manage file: {error}") from error
+        # As in Salt: test mode does not tell which state cannot read a single source.
+        in_test = str(error) if isinstance(source, str) else ""
+        raise Refused(f"Unable to manage file: {error}", in_test) from error
 
 
 def texts_of(

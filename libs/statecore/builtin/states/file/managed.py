@@ -196,7 +196,9 @@ def managed(
             ignored=ignored,
         ).plan()
         return plan if keep_source else _without_cached_copy(ctx, spec.saltenv, content, plan)
-    except (Refused, InvocationError, HostError) as error:
+    except Refused as error:
+        return Plan.failed(str(error), in_test=error.in_test)
+    except (InvocationError, HostError) as error:
         return Plan.failed(str(error))
     except SlsError as error:
         return Plan.failed(f"Unable to manage file: {error}")
@@ -262,7 +264,9 @@ def _attributes_alone(
 ) -> Plan:
     changes = managed_file.attribute_changes(ctx.host, place, owner_and_mode) | marks.changes()
     if not changes:
-        return Plan.unchanged(f"File {name} exists with proper permissions. No changes made.")
+        return Plan.unchanged(
+            f"File {name} exists with proper permissions. No changes made.", in_test=f"File {name} not updated"
+        )
 
     def work() -> Outcome:
         marks.unseal()
