@@ -170,7 +170,7 @@ def managed(
             return _attributes_alone(ctx, name, place, owner_and_mode, marks)
         content = wanted_bytes(ctx, spec, literal, source, name, wanted=wanted)
         if not managed_file.same(old, content.data):
-            signing.check(ctx, content.data, spec.saltenv)
+            signing.check(ctx, content.data, content.address, spec.saltenv)
         if keep:
             owner_and_mode = Attributes(owner_and_mode.user, owner_and_mode.group, content.mode)
         elif old is None and owner_and_mode.mode is None and literal is None:
