@@ -78,8 +78,8 @@ PROFILING = (
 class _Formatter(argparse.RawDescriptionHelpFormatter):
     """The help of a command, which begins with "Usage:" as that of Salt's commands does."""
 
-    def add_usage(self, usage: str | None, *rest: Any, prefix: str | None = None) -> None:
-        super().add_usage(usage, *rest, prefix=prefix or "Usage: ")
+    def add_usage(self, usage: str | None, actions: Any, groups: Any, prefix: str | None = None) -> None:
+        super().add_usage(usage, actions, groups, prefix or "Usage: ")
 
 
 class CommandParser(OptionParser):
