@@ -71,17 +71,26 @@ class JobRuns:
     """Publishes jobs and starts runners for one user."""
 
     def __init__(
-        self, link: RequestLink, feed: JobFeed, options: JobLimits, rights: Mapping[str, Any], *, heard: bool = True
+        self,
+        link: RequestLink,
+        feed: JobFeed,
+        options: JobLimits,
+        rights: Mapping[str, Any],
+        *,
+        heard: bool = True,
+        runner_look: float = 0.05,
     ) -> None:
         """Store the connections. ``rights``: fields of each command that say for whom it acts, ``token`` or ``user``.
 
-        ``heard``: the feed gets the events of jobs; if False, the job cache is read more often.
+        ``heard``: the feed gets the events of jobs; if False, the job cache is read more often. ``runner_look``: seconds
+        until the job cache is read for a runner's result a second time.
         """
         self._link = link
         self._feed = feed
         self._options = options
         self._rights = rights
         self._heard = heard
+        self._runner_look = runner_look
 
     async def publish(self, call: JobCall) -> PublishAnswer:
         """Publish a job and return the master's answer {jid, minions, missing}; ``jid`` is None if no minion matches."""
@@ -277,7 +286,7 @@ class JobRuns:
 
         self._feed.wait_for(jid, receive)
         end = time.monotonic() + (timeout or sys.maxsize)
-        pause = 0.05
+        pause = self._runner_look
         try:
             while True:
                 # Before the first wait, too: the runner may have ended before the event was waited for.
