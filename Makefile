@@ -16,14 +16,14 @@ SEED ?=
 #: 0 runs all tests in one process, as a debugger needs it.
 WORKERS ?= $(shell echo $$(( ($$(nproc) * 3 + 1) / 2 )))
 PYTEST := $(BIN)/pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder
-SUITE := not container and not userland and not interop and not k8srun and not hosts and not extensions and not formulas
+SUITE := not container and not userland and not interop and not k8srun and not cluster and not hosts and not extensions and not formulas
 WITH_ORACLE = $(if $(ORACLE),SALTERN_ORACLE=$(abspath $(ORACLE)))
 PACKAGES := libs/statecore libs/saltwire libs/masterstore services
 # A newer interpreter is used where Python 3.11 is not installed.
 PYTHON_FOUND = $(shell command -v $(PYTHON) || command -v python3)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab lab-down test test-fast test-one coverage check format docs bench bench-jobs bench-states lock oracle wheels deb changelog sbom sbom-images audit-dependencies interop moved-fleet security security-containers security-mutations fuzz chaos chaos-containers images container-test userland-test hosts-test formulas extensions-test k8s-check k8s-run clean
+.PHONY: help lab lab-down test test-fast test-one coverage check format docs bench bench-jobs bench-states lock oracle wheels deb changelog sbom sbom-images audit-dependencies interop moved-fleet security security-containers security-mutations fuzz chaos chaos-containers images container-test userland-test hosts-test formulas extensions-test k8s-check k8s-run cluster cluster-down cluster-test clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,10 +44,10 @@ test-one: $(VENV)/.ready ## run the tests of one file, folder or name: T=tests/s
 
 coverage: $(VENV)/.ready ## run the pure tests and report the lines that they run: a table, and htmlcov/ (T= names a file or folder)
 	$(BIN)/pytest -q --cov=statecore --cov=saltwire --cov=masterstore --cov=saltern --cov-report=term:skip-covered \
-	    --cov-report=html -m "not container and not userland and not oracle and not redis and not roles and not interop and not k8srun and not hosts and not extensions and not formulas" $(T)
+	    --cov-report=html -m "not container and not userland and not oracle and not redis and not roles and not interop and not k8srun and not cluster and not hosts and not extensions and not formulas" $(T)
 
 test-fast: $(VENV)/.ready ## run the tests that need no Redis, no roles and no real Salt
-	$(PYTEST) -m "not container and not userland and not oracle and not redis and not roles and not interop and not k8srun and not hosts and not extensions and not formulas"
+	$(PYTEST) -m "not container and not userland and not oracle and not redis and not roles and not interop and not k8srun and not cluster and not hosts and not extensions and not formulas"
 
 check: $(VENV)/.ready ## run ruff and mypy
 	$(BIN)/ruff check .
@@ -137,6 +137,16 @@ k8s-check: $(VENV)/.ready ## render every overlay of k8s/ and check it against t
 k8s-run: $(VENV)/.ready ## run overlays/lab on podman: a highstate, rollouts and crashes while jobs run (root, kubectl, minutes)
 	.ci/podman start
 	$(BIN)/pytest -q -m k8srun tests/k8s_run
+
+# .ci/docker-engine start brings an engine for the images; what is built is kept in /var/cache/saltern-cluster.
+cluster: $(VENV)/.ready ## start a Kubernetes cluster of two nodes on this machine, with the images of make images (root, Go; an hour at first)
+	$(BIN)/python -m tests.cluster.run up
+
+cluster-down: $(VENV)/.ready ## end the cluster of make cluster; nothing of it is left but what was built
+	$(BIN)/python -m tests.cluster.run down
+
+cluster-test: $(VENV)/.ready ## test overlays/lab and ha on a real cluster: policies, rollouts, drains, lost nodes, while jobs run (root, Go)
+	$(BIN)/pytest -q -s -m cluster tests/cluster
 
 interop: $(VENV)/.ready oracle $(RELEASES:%=.interop/%/.ready) ## test stock minions at our master and our minion at stock masters, three releases (root, minutes)
 	SALTERN_ORACLE=$(abspath .oracle) SALTERN_INTEROP=$(abspath .interop) $(BIN)/pytest -q -m interop \

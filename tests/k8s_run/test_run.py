@@ -9,30 +9,17 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable
 
 import pytest
 
-from tests.k8s_run.accounting import Accounts
 from tests.k8s_run.adapter import NODES
 from tests.k8s_run.cluster import Cluster, until
+from tests.k8s_run.traffic import ASK, Traffic
 
 pytestmark = [pytest.mark.k8srun, pytest.mark.timeout(3600)]
-
-#: Leaves its number on the host, where it shows how often it ran.
-COUNTED = "echo {number} >>/var/tmp/ran"
-
-#: Asks for results by the keys of Salt's own returner, in a worker's pod: all at once.
-ASK = """
-import json, redis, sys
-url = open("/run/secrets/redis/url").read().strip()
-store = redis.Redis.from_url(url, decode_responses=True)
-print(json.dumps({jid: sorted(store.hgetall("ret:" + jid)) for jid in json.load(sys.stdin)}))
-"""
 
 
 def test_every_pod_of_the_overlay_is_there(cluster: Cluster) -> None:
@@ -96,50 +83,6 @@ def test_a_pod_whose_configuration_is_no_good_says_so_and_stays(cluster: Cluster
         cluster.stop(workload, pod)
 
 
-class Traffic:
-    """An operator who never stops giving jobs, until told."""
-
-    def __init__(self, cluster: Cluster) -> None:
-        self.cluster = cluster
-        self.accounts = Accounts(NODES)
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run)
-
-    def __enter__(self) -> Traffic:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        self._thread.join()
-
-    def _run(self) -> None:
-        number = 0
-        while not self._stop.is_set():
-            number += 1
-            words = self.cluster.command("salt", "--async", "*", "cmd.run", COUNTED.format(number=number))
-            try:
-                done = subprocess.run(
-                    words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False
-                )
-                found = re.search(r"\b\d{20}\b", done.stdout)
-                said = done.stdout + done.stderr
-            except subprocess.TimeoutExpired as error:
-                found, said = None, str(error)
-            if found:
-                self.accounts.acknowledged[number] = found[0]
-            else:
-                self.accounts.refused[number] = said
-
-    def given(self) -> int:
-        return len(self.accounts.acknowledged)
-
-    def await_more(self, count: int) -> None:
-        """Waits until so many more jobs are acknowledged."""
-        goal = self.given() + count
-        until(lambda: self.given() >= goal, 240, f"{count} more jobs acknowledged")
-
-
 def returned(cluster: Cluster, jids: list[str]) -> dict[str, list[str]]:
     """Minions whose results the job cache has, by JID."""
     container = cluster.container(cluster.pods["saltern-mworker"][0])
@@ -165,7 +108,7 @@ DISTURBANCES: dict[str, Callable[[Cluster], None]] = {
 
 def test_no_job_is_lost(cluster: Cluster, capsys: pytest.CaptureFixture[str]) -> None:
     took: dict[str, float] = {}
-    with Traffic(cluster) as traffic:
+    with Traffic(cluster.command, NODES, until) as traffic:
         traffic.await_more(3)
         for name, disturb in DISTURBANCES.items():
             begun = time.monotonic()

@@ -213,7 +213,8 @@ def _check_signature(ctx: Context, signers: Signers, found: FileSource, signatur
     try:
         signers.check(ctx, found.path, signature, ctx.saltenv)
     except CommandError as error:
-        file_source.forget(ctx, found.address, ctx.saltenv)
+        if found.address.startswith(downloads.SCHEMES):
+            downloads.remove(found.path)
         raise CommandError(f"Failed verifying the source file's signature: {error}") from error
 
 

@@ -1,0 +1,174 @@
+"""The API's connections to the master, on an asyncio loop: requests to port 4507, and events of port 4513.
+
+libzmq makes its file descriptor readable only when its state changes. So all messages that have arrived are read after
+each such change and after each send.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import os
+import time
+from collections.abc import Callable
+from typing import Any
+
+import zmq
+
+from saltern.kit.config.master import MasterOptions
+from saltern.kit.links.control import (
+    CONTROL_PATIENCE,
+    RESEND_AFTER,
+    ControlTimeout,
+    packed_request,
+    value_of_answer,
+)
+from saltern.kit.links.event_bus import PROBE, QUEUED_EVENTS
+from saltern.kit.links.sockets import LinkConnection, LinkKeys
+
+#: Seconds between two looks at the connections: replaced keys, and messages whose signal was missed.
+TICK = 0.25
+
+#: Requests that wait for the master at once; further ones are refused.
+_MOST_REQUESTS = 5000
+
+
+def _descriptor(socket: zmq.Socket[bytes]) -> int:
+    return int(socket.getsockopt(zmq.FD))
+
+
+class Busy(Exception):
+    """Raised when a request cannot be sent, because too many earlier requests still wait for the master's answer."""
+
+
+class MasterLink:
+    """A client for the master's port 4507 that can have any number of requests in flight. It belongs to one asyncio
+    loop.
+    """
+
+    def __init__(self, context: zmq.Context[zmq.Socket[bytes]], options: MasterOptions, keys: LinkKeys) -> None:
+        """Connect to the master; ``start`` begins to receive."""
+        self._socket = context.socket(zmq.DEALER)
+        self._socket.setsockopt(zmq.LINGER, 0)
+        self._socket.setsockopt(zmq.SNDHWM, _MOST_REQUESTS)
+        self._connection = LinkConnection(self._socket, "control", options, keys)
+        self._ids = itertools.count(1)
+        self._waiting: dict[bytes, asyncio.Future[bytes]] = {}
+
+    def start(self) -> None:
+        """Begin to receive on the running asyncio loop."""
+        asyncio.get_running_loop().add_reader(_descriptor(self._socket), self.receive)
+
+    def close(self) -> None:
+        """Close the connection; requests that wait are abandoned."""
+        asyncio.get_running_loop().remove_reader(_descriptor(self._socket))
+        for future in self._waiting.values():
+            future.cancel()
+        self._connection.close()
+
+    def tick(self) -> None:
+        """Connect again if a key of the link was replaced, and read the answers that have arrived. Call this every
+        TICK seconds.
+        """
+        if self._connection.is_due():
+            self._connection.follow()
+        self.receive()
+
+    def receive(self) -> None:
+        """Hand each answer that arrived to the request that waits for it."""
+        while True:
+            try:
+                frames = self._socket.recv_multipart(zmq.NOBLOCK)
+            except zmq.Again:
+                return
+            future = self._waiting.get(frames[1]) if len(frames) == 3 else None
+            if future is not None and not future.done():
+                future.set_result(frames[2])
+
+    async def call(self, cmd: str, *, timeout: float = CONTROL_PATIENCE, once: bool = False, **fields: object) -> Any:
+        """Send a command to the master and return the value of the answer.
+
+        ``timeout``: seconds to wait for the answer. ``once``: do not send the request again if no answer comes, for
+        commands such as a login that must not be repeated. Raises ControlError, ControlTimeout, and Busy.
+        """
+        if len(self._waiting) >= _MOST_REQUESTS:
+            raise Busy(f"{_MOST_REQUESTS} requests wait for the master")
+        request = b"%d-%d" % (os.getpid(), next(self._ids))
+        payload = packed_request({"cmd": cmd, **fields})
+        future: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+        self._waiting[request] = future
+        deadline = time.monotonic() + timeout
+        try:
+            while (left := deadline - time.monotonic()) > 0:
+                self._send([b"", request, payload])
+                with contextlib.suppress(TimeoutError):
+                    patience = left if once else min(left, RESEND_AFTER)
+                    return value_of_answer(await asyncio.wait_for(asyncio.shield(future), patience))
+            raise ControlTimeout(self._connection.endpoint, timeout)
+        finally:
+            del self._waiting[request]
+            future.cancel()
+
+    def _send(self, frames: list[bytes]) -> None:
+        try:
+            self._socket.send_multipart(frames, zmq.NOBLOCK)
+        except zmq.Again:
+            # The master refused this key before; it may know it by now.
+            self._connection.reconnect()
+            with contextlib.suppress(zmq.Again):
+                self._socket.send_multipart(frames, zmq.NOBLOCK)
+        asyncio.get_running_loop().call_soon(self.receive)
+
+
+class BusReader:
+    """Receives all events of the master's bus and passes the tag and the packed bytes of each to a function."""
+
+    def __init__(
+        self,
+        context: zmq.Context[zmq.Socket[bytes]],
+        options: MasterOptions,
+        keys: LinkKeys,
+        receiver: Callable[[str, bytes], None],
+    ) -> None:
+        """Connect to the event publisher. ``receiver`` is called with (tag, packed event) for each event."""
+        self._socket = context.socket(zmq.SUB)
+        self._socket.setsockopt(zmq.RCVHWM, QUEUED_EVENTS)
+        self._socket.setsockopt(zmq.LINGER, 0)
+        self._connection = LinkConnection(self._socket, "event_pub", options, keys)
+        self._receiver = receiver
+        self._probe = PROBE + os.urandom(8).hex().encode()
+        self._socket.setsockopt(zmq.SUBSCRIBE, b"")
+        self._socket.setsockopt(zmq.SUBSCRIBE, self._probe)
+        #: Whether the bus has confirmed the subscription.
+        self.heard = False
+
+    def start(self) -> None:
+        """Begin to receive on the running asyncio loop."""
+        asyncio.get_running_loop().add_reader(_descriptor(self._socket), self.receive)
+
+    def close(self) -> None:
+        """Close the connection to the event publisher."""
+        asyncio.get_running_loop().remove_reader(_descriptor(self._socket))
+        self._connection.close()
+
+    def tick(self) -> None:
+        """Connect again if a key of the link was replaced, and read the events that have arrived. Call this every TICK
+        seconds.
+        """
+        if self._connection.is_due():
+            self._connection.follow()
+        self.receive()
+
+    def receive(self) -> None:
+        """Pass every event that has arrived to the receiver."""
+        while True:
+            try:
+                frame = self._socket.recv(zmq.NOBLOCK)
+            except zmq.Again:
+                return
+            tag, separator, _ = frame.partition(b"\n\n")
+            if frame.startswith(PROBE):
+                self.heard = self.heard or frame == self._probe
+            elif separator:
+                self._receiver(tag.decode("utf-8", "replace"), frame)

@@ -1,0 +1,204 @@
+"""The whole cluster: control plane, nodes, rules, name server, images; and kubectl, as a person would use it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.cluster import control_plane, images, programs
+from tests.cluster.node import Node, hierarchies, tree
+from tests.cluster.places import CACHE, NAME, NODES, ROOT, SOURCES, STATE, ClusterError, inside, run, until
+
+#: Name of the process that keeps the rules of NetworkPolicies.
+_ENGINE = "policies"
+
+#: Volumes of addons/volumes.yaml.
+_VOLUMES = ("1", "2", "3")
+
+#: Seconds for nodes, and for pods, to become ready on a busy machine.
+PATIENCE = 600.0
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"cluster: {text}\n")
+    sys.stdout.flush()
+
+
+class Cluster:
+    """The one cluster of this machine."""
+
+    def __init__(self) -> None:
+        self.nodes = {name: Node(name) for name in NODES}
+        self.program = STATE / "kubectl"
+
+    # --------------------------------------------------------------------------------------------------------------- start, end
+
+    def control(self) -> None:
+        """Start the control plane alone: an API to apply to, and nothing that runs pods."""
+        built = programs.build()
+        if not self.answers():
+            _say("starting etcd, the API server, the controllers and the scheduler")
+            control_plane.start(built)
+
+    def up(self) -> None:
+        """Build what is missing, start what is not running, import the images; return when every node is ready."""
+        self.control()
+        built, lower = programs.build(), tree()
+        for volume in _VOLUMES:
+            (STATE / "volumes" / volume).mkdir(parents=True, exist_ok=True)
+        if not control_plane.running(_ENGINE):
+            control_plane.spawn(_ENGINE, inside("", [sys.executable, "-m", "tests.cluster.engine"]))
+        archives = {name: images.single(name, built) for name in images.SINGLE}
+        for node in self.nodes.values():
+            if not node.pid:
+                _say(f"starting node {node.name}")
+                node.start(built, lower)
+            self._import(node, archives)
+        for path in sorted((SOURCES / "addons").glob("*.yaml")):
+            self.kubectl("apply", "-f", str(path))
+        until(self._nodes_ready, PATIENCE, "every node is Ready")
+        self.import_project()
+        self.kubectl("-n", "kube-system", "rollout", "status", "deploy/coredns", "--timeout=300s", seconds=310)
+
+    def _import(self, node: Node, archives: Mapping[str, Path]) -> None:
+        present = node.images()
+        for name, archive in archives.items():
+            if f"docker.io/{name}" not in present:
+                node.bring(archive)
+
+    def import_project(self, tag: str = "dev") -> None:
+        """Bring this checkout's images to every node that has not these very ones."""
+        archive = images.project(tag)
+        for node in self.nodes.values():
+            noted = node.directory / f"imported-{tag}"
+            if not noted.exists() or noted.read_text() != archive.name:
+                _say(f"importing {archive.name} into {node.name}")
+                node.bring(archive)
+                noted.write_text(archive.name)
+
+    def _nodes_ready(self) -> bool:
+        found = self.get("nodes")["items"]
+        ready = [
+            one["metadata"]["name"]
+            for one in found
+            for condition in one["status"]["conditions"]
+            if condition["type"] == "Ready" and condition["status"] == "True"
+        ]
+        return sorted(ready) == sorted(NODES)
+
+    def down(self) -> None:
+        """End everything and remove it. Raises ClusterError that names what is left."""
+        for node in self.nodes.values():
+            node.stop()
+        control_plane.end([_ENGINE])
+        control_plane.stop()
+        control_plane.clear()
+        if left := leftovers():
+            raise ClusterError("left behind:\n  " + "\n  ".join(left))
+
+    def answers(self) -> bool:
+        """Whether the API server is there."""
+        if not self.program.exists():
+            return False
+        try:
+            return run([self.program, "get", "--raw", "/readyz"], seconds=20) == "ok"
+        except (ClusterError, subprocess.TimeoutExpired):
+            return False
+
+    # ------------------------------------------------------------------------------------------------------------------ kubectl
+
+    def kubectl(self, *words: str, stdin: str | None = None, seconds: float = 300, check: bool = True) -> str:
+        """stdout of kubectl, in this checkout's directory. Raises ClusterError with what it said."""
+        return run([self.program, *words], stdin=stdin, seconds=seconds, check=check, cwd=ROOT)
+
+    def tried(self, *words: str, stdin: str | None = None, seconds: float = 300) -> tuple[int, str]:
+        """Exit code, and what kubectl wrote to both streams."""
+        done = subprocess.run(
+            [str(self.program), *words],
+            input=stdin,
+            stdin=subprocess.DEVNULL if stdin is None else None,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=seconds,
+            check=False,
+            cwd=ROOT,
+        )
+        return done.returncode, done.stdout
+
+    def get(self, *words: str, namespace: str = "") -> Any:
+        """Objects, as the API gives them."""
+        space = ["-n", namespace] if namespace else []
+        return json.loads(self.kubectl(*space, "get", *words, "-o", "json"))
+
+    def apply(self, *objects: Mapping[str, Any]) -> str:
+        """Apply objects that a test makes."""
+        return self.kubectl("apply", "-f", "-", stdin=yaml.safe_dump_all(objects))
+
+    def pods(self, namespace: str, **labels: str) -> list[Any]:
+        """Pods that are not on their way out, the oldest first."""
+        chosen = ",".join(f"app.kubernetes.io/{key}={value}" for key, value in labels.items())
+        found = self.get("pods", *(["-l", chosen] if chosen else []), namespace=namespace)["items"]
+        alive = [pod for pod in found if "deletionTimestamp" not in pod["metadata"]]
+        return sorted(alive, key=lambda pod: str(pod["metadata"]["creationTimestamp"]))
+
+    def unready(self, *namespaces: str) -> dict[str, str]:
+        """Pods that are not Ready, and why; pods of Jobs that ended well are left out."""
+        found = {}
+        for space in namespaces:
+            for pod in self.pods(space):
+                status = pod["status"]
+                ready = any(one["type"] == "Ready" and one["status"] == "True" for one in status.get("conditions", ()))
+                if not ready and status["phase"] != "Succeeded":
+                    found[f"{space}/{pod['metadata']['name']}"] = _why(status)
+        return found
+
+    def exec(
+        self, target: str, *words: str, namespace: str = "saltern", seconds: float = 300, check: bool = True
+    ) -> str:
+        """stdout of a command in a pod; ``target`` as kubectl takes it: POD, deploy/NAME."""
+        return self.kubectl("-n", namespace, "exec", target, "--", *words, seconds=seconds, check=check)
+
+    def cli(self, *words: str, seconds: float = 300, check: bool = True) -> str:
+        """stdout of an operator's command, by the line that docs/operations/kubernetes.md prints."""
+        return self.exec("deploy/saltern-cli", *words, seconds=seconds, check=check)
+
+    def salt(self, *words: str, seconds: float = 300) -> Any:
+        """Returns by minion of a ``salt`` that must succeed."""
+        return json.loads(self.cli("salt", "--out", "json", "--static", *words, seconds=seconds))
+
+
+def _why(status: Mapping[str, Any]) -> str:
+    reasons = [status["phase"]]
+    for one in (*status.get("initContainerStatuses", ()), *status.get("containerStatuses", ())):
+        for state, about in one["state"].items():
+            if state != "running" or not one["ready"]:
+                said = " ".join(str(about.get(key, "")) for key in ("reason", "message"))
+                reasons.append(f"{one['name']} {state} {said}".strip())
+    reasons += [str(one.get("message", "")) for one in status.get("conditions", ()) if one["type"] == "PodScheduled"]
+    return "; ".join(reason for reason in reasons if reason)
+
+
+def leftovers() -> Sequence[str]:
+    """What of a cluster is on this machine: files, mounts, namespaces of networks, cgroups, processes."""
+    found = [str(STATE)] if STATE.exists() else []
+    found += [
+        f"mount {line.split()[1]}" for line in Path("/proc/self/mounts").read_text().splitlines() if str(STATE) in line
+    ]
+    names = Path("/run/netns").glob(f"{NAME}*") if Path("/run/netns").exists() else ()
+    found += [f"network namespace {path.name}" for path in names]
+    found += [f"cgroup {path}" for point, _ in hierarchies() for path in point.glob(f"{NAME}*")]
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = path.read_bytes().split(b"\0")
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if words[0].startswith((str(STATE).encode(), str(CACHE).encode() + b"/bin")):
+            found.append(f"process {path.parent.name} {words[0].decode()}")
+    return found
