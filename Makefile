@@ -36,8 +36,16 @@ lab-down: $(VENV)/.ready ## stop the lab; its data stays in .lab/
 	@$(BIN)/saltern lab down
 
 # A failed test runs once more, alone: tests of roles share two cores. .ci/run-tests names the flaky ones; more than three fail the run.
-test: check $(if $(ORACLE),$(ORACLE)/.ready) ## run all checks, and all tests but those in containers, userlands and make interop
+test: $(VENV)/.ready $(if $(ORACLE),$(ORACLE)/.ready) ## run all checks, and all tests but those in containers, userlands and make interop
+	@$(MAKE) --no-print-directory -j2 --output-sync=target check $(VENV)/.bytecode
 	$(WITH_ORACLE) .ci/run-tests $(PYTEST) -- -m "$(SUITE)"
+
+# Once in a checkout, while mypy has the other processor: all processes that run tests would rewrite and compile the same modules at
+# the same time. Later changes are compiled where they are imported.
+$(VENV)/.bytecode: $(VENV)/.ready
+	@$(BIN)/python -m compileall -q libs services
+	@$(BIN)/pytest -qq --collect-only -m "$(SUITE)" >$@.log || { cat $@.log; exit 1; }
+	@touch $@
 
 test-one: $(VENV)/.ready ## run the tests of one file, folder or name: T=tests/statecore/compile, or T="-k batch"
 	$(WITH_ORACLE) $(BIN)/pytest -v $(T)

@@ -10,6 +10,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -53,6 +54,11 @@ LONG = (
     "statecore/runtime/state_functions/test_as_salt.py",
     "statecore/builtin/states/test_x509.py",
 )
+
+# Bytecode is written even where the environment switches it off: pytest's rewriting of the test modules takes half of a collection,
+# and each role, minion and command that a test starts would compile all its modules again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # Commands without an option of their own run in the shell that SHELL names, here and in Salt.
 os.environ["SHELL"] = "/bin/sh"
