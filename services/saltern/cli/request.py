@@ -10,7 +10,15 @@ from typing import Any
 
 from saltern.cli.sign_in import add_eauth_flags
 from saltern.kit.command.arguments import on_the_wire, parse_arguments, value_of
-from saltern.kit.command.command_line import ROSTER, CommandParser, add_executor_flags, executors
+from saltern.kit.command.command_line import (
+    ROSTER,
+    CommandParser,
+    add_async_flag,
+    add_doc_flag,
+    add_executor_flags,
+    add_no_parse_flag,
+    executors,
+)
 from saltern.kit.command.output.flags import add_output_flags
 from saltern.kit.config.durations import seconds_of
 from saltern.kit.jobs.batch import batch_size
@@ -186,129 +194,21 @@ def parser() -> CommandParser:
         help="seconds to wait for returns before asking the minions whether they still work (default: option timeout)",
     )
     made.add_argument("-s", "--static", action="store_true", help="show all returns together after the last one")
-    made.add_argument(
-        "--async",
-        dest="asynchronous",
-        action="store_true",
-        help="print the job's id and end without waiting for the result",
-    )
-    made.add_argument(
-        "-b",
-        "--batch",
-        "--batch-size",
-        dest="batch",
-        type=_batch,
-        metavar="N",
-        help="run on at most N minions at the same time; N is a number or a percentage of the target, as in 10%%",
-    )
-    made.add_argument(
-        "--batch-wait",
-        type=float,
-        default=0,
-        metavar="SEC",
-        help="seconds to wait after a minion returns before the next minion starts (with --batch; default: 0)",
-    )
-    made.add_argument(
-        "--batch-safe-limit",
-        type=int,
-        default=None,
-        metavar="N",
-        help="run as a batch if at least N minions match; 0: never (default: batch_safe_limit)",
-    )
-    made.add_argument(
-        "--batch-safe-size",
-        type=_batch,
-        default=None,
-        metavar="N",
-        help="number or percentage of minions at the same time in such a batch (default: batch_safe_size)",
-    )
-    made.add_argument(
-        "--subset",
-        type=_count,
-        default=0,
-        metavar="N",
-        help="run on N random minions of the target that have the function",
-    )
-    made.add_argument("-p", "--progress", action="store_true", help="show a progress bar on the terminal")
-    made.add_argument(
-        "--failhard", action="store_true", help="start no further minions after the first failure (with --batch)"
-    )
-    made.add_argument(
-        "-v",
-        "--verbose",
-        action="store_true",
-        help="show the job's id; with --summary also the ids of minions that failed or did not return",
-    )
-    made.add_argument("--show-jid", action="store_true", help="show the job's id")
-    made.add_argument(
-        "--show-timeout",
-        dest="show_timeout",
-        action="store_true",
-        default=None,
-        help="show the minions that do not return (default: show_timeout of the configuration)",
-    )
-    made.add_argument(
-        "--hide-timeout", dest="show_timeout", action="store_false", help="do not show the minions that do not return"
-    )
-    made.add_argument(
-        "--summary", action="store_true", help="show the number of minions that returned, failed and did not return"
-    )
-    made.add_argument(
-        "--metadata", default="", metavar="YAML", help="data that is stored with the job, as YAML, to find the job by"
-    )
-    made.add_argument(
-        "--return",
-        dest="returner",
-        default="",
-        metavar="NAME",
-        help="returners to which minions also send their returns, separated by commas",
-    )
-    made.add_argument(
-        "--return_config",
-        dest="ret_config",
-        default="",
-        metavar="NAME",
-        help="name of the alternative configuration that these returners use",
-    )
-    made.add_argument(
-        "--return_kwargs",
-        dest="ret_kwargs",
-        default="",
-        metavar="YAML",
-        help="settings of these returners, as a YAML map",
-    )
+    add_async_flag(made)
+    _add_batch_flags(made)
+    _add_display_flags(made)
+    _add_return_flags(made)
     made.add_argument("--start-event", action="store_true", help="let each minion fire an event when it starts the job")
     add_executor_flags(made)
-    away = made.add_mutually_exclusive_group()
-    away.add_argument(
-        "--when-back",
-        type=_length,
-        metavar="DURATION",
-        help="let the job wait this long for minions that are away, as in --when-back=2h30m (without a value: 1d)",
-    )
-    away.add_argument(
-        "--no-replay", action="store_true", help="do not run the job on minions that are away now and return later"
-    )
-    made.add_argument(
-        "-d",
-        "--doc",
-        "--documentation",
-        dest="doc",
-        action="store_true",
-        help="show the documentation of the function or module",
-    )
+    _add_away_flags(made)
+    add_doc_flag(made)
     made.add_argument(
         "--args-separator",
         default=",",
         metavar="WORD",
         help="separator between the arguments of several functions (default: a comma)",
     )
-    made.add_argument(
-        "--no-parse",
-        default="",
-        metavar="NAMES",
-        help="names of named arguments that are not read as YAML, separated by commas",
-    )
+    add_no_parse_flag(made)
     add_target_flags(made).add_argument(
         "--delimiter",
         default=":",
@@ -328,6 +228,117 @@ def parser() -> CommandParser:
     add_eauth_flags(made)
     add_output_flags(made)
     return made
+
+
+def _add_batch_flags(parser: CommandParser) -> None:
+    """Add the options that choose how many minions run a job, and how many at the same time."""
+    parser.add_argument(
+        "-b",
+        "--batch",
+        "--batch-size",
+        dest="batch",
+        type=_batch,
+        metavar="N",
+        help="run on at most N minions at the same time; N is a number or a percentage of the target, as in 10%%",
+    )
+    parser.add_argument(
+        "--batch-wait",
+        type=float,
+        default=0,
+        metavar="SEC",
+        help="seconds to wait after a minion returns before the next minion starts (with --batch; default: 0)",
+    )
+    parser.add_argument(
+        "--batch-safe-limit",
+        type=int,
+        default=None,
+        metavar="N",
+        help="run as a batch if at least N minions match; 0: never (default: batch_safe_limit)",
+    )
+    parser.add_argument(
+        "--batch-safe-size",
+        type=_batch,
+        default=None,
+        metavar="N",
+        help="number or percentage of minions at the same time in such a batch (default: batch_safe_size)",
+    )
+    parser.add_argument(
+        "--subset",
+        type=_count,
+        default=0,
+        metavar="N",
+        help="run on N random minions of the target that have the function",
+    )
+    parser.add_argument("-p", "--progress", action="store_true", help="show a progress bar on the terminal")
+    parser.add_argument(
+        "--failhard", action="store_true", help="start no further minions after the first failure (with --batch)"
+    )
+
+
+def _add_display_flags(parser: CommandParser) -> None:
+    """Add the options that choose what is shown of a job beside its minions' returns."""
+    parser.add_argument(
+        "-v",
+        "--verbose",
+        action="store_true",
+        help="show the job's id; with --summary also the ids of minions that failed or did not return",
+    )
+    parser.add_argument("--show-jid", action="store_true", help="show the job's id")
+    parser.add_argument(
+        "--show-timeout",
+        dest="show_timeout",
+        action="store_true",
+        default=None,
+        help="show the minions that do not return (default: show_timeout of the configuration)",
+    )
+    parser.add_argument(
+        "--hide-timeout", dest="show_timeout", action="store_false", help="do not show the minions that do not return"
+    )
+    parser.add_argument(
+        "--summary", action="store_true", help="show the number of minions that returned, failed and did not return"
+    )
+
+
+def _add_return_flags(parser: CommandParser) -> None:
+    """Add the options for data that is stored with a job, and for the returners of its minions."""
+    parser.add_argument(
+        "--metadata", default="", metavar="YAML", help="data that is stored with the job, as YAML, to find the job by"
+    )
+    parser.add_argument(
+        "--return",
+        dest="returner",
+        default="",
+        metavar="NAME",
+        help="returners to which minions also send their returns, separated by commas",
+    )
+    parser.add_argument(
+        "--return_config",
+        dest="ret_config",
+        default="",
+        metavar="NAME",
+        help="name of the alternative configuration that these returners use",
+    )
+    parser.add_argument(
+        "--return_kwargs",
+        dest="ret_kwargs",
+        default="",
+        metavar="YAML",
+        help="settings of these returners, as a YAML map",
+    )
+
+
+def _add_away_flags(parser: CommandParser) -> None:
+    """Add the options for minions that are away when the job is published."""
+    away = parser.add_mutually_exclusive_group()
+    away.add_argument(
+        "--when-back",
+        type=_length,
+        metavar="DURATION",
+        help="let the job wait this long for minions that are away, as in --when-back=2h30m (without a value: 1d)",
+    )
+    away.add_argument(
+        "--no-replay", action="store_true", help="do not run the job on minions that are away now and return later"
+    )
 
 
 def add_target_flags(parser: CommandParser, taken: str = "") -> argparse._ArgumentGroup:

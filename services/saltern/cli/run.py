@@ -17,7 +17,16 @@ from saltern.cli.sign_in import add_eauth_flags, signed_in
 from saltern.cli.watch_events import watch_events
 from saltern.cli.watch_job import JobWatcher, jid_of
 from saltern.kit.command.arguments import documentation, parse_arguments, sendable
-from saltern.kit.command.command_line import PROFILING, CommandError, CommandParser, Exit, RefusedOption
+from saltern.kit.command.command_line import (
+    PROFILING,
+    CommandError,
+    CommandParser,
+    Exit,
+    RefusedOption,
+    add_async_flag,
+    add_doc_flag,
+    add_no_parse_flag,
+)
 from saltern.kit.command.output.flags import Printer, add_output_flags
 from saltern.kit.config.master import ClientOptions
 from saltern.kit.jobs.returns import NO_MATCH
@@ -195,20 +204,8 @@ def parser() -> CommandParser:
         "Runs a runner on the master and shows its result.",
         _EPILOG,
     )
-    made.add_argument(
-        "-d",
-        "--doc",
-        "--documentation",
-        dest="doc",
-        action="store_true",
-        help="show the documentation of the function or module",
-    )
-    made.add_argument(
-        "--async",
-        dest="asynchronous",
-        action="store_true",
-        help="print the job's id and end without waiting for the result",
-    )
+    add_doc_flag(made)
+    add_async_flag(made)
     made.add_argument(
         "-t",
         "--timeout",
@@ -218,12 +215,7 @@ def parser() -> CommandParser:
         help="seconds to wait for the result at most; 0 (default): no limit",
     )
     made.add_argument("-q", "--quiet", action="store_true", help="do not print the result")
-    made.add_argument(
-        "--no-parse",
-        default="",
-        metavar="NAMES",
-        help="names of named arguments that are not read as YAML, separated by commas",
-    )
+    add_no_parse_flag(made)
     made.add_argument("--skip-grains", action="store_true", help=argparse.SUPPRESS)  # a master gathers none
     made.read_stdin()
     add_eauth_flags(made)

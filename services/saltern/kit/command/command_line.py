@@ -252,6 +252,38 @@ def add_executor_flags(parser: CommandParser) -> None:
     parser.add_argument("--executor-opts", metavar="YAML", help="their options, as in '{splaytime: 30}'")
 
 
+def add_async_flag(parser: CommandParser) -> None:
+    """Add the option ``--async`` to the parser of a command that starts a job: it does not wait for the result."""
+    parser.add_argument(
+        "--async",
+        dest="asynchronous",
+        action="store_true",
+        help="print the job's id and end without waiting for the result",
+    )
+
+
+def add_doc_flag(parser: CommandParser) -> None:
+    """Add the option ``-d`` to the parser of a command that runs functions: it shows documentation instead."""
+    parser.add_argument(
+        "-d",
+        "--doc",
+        "--documentation",
+        dest="doc",
+        action="store_true",
+        help="show the documentation of the function or module",
+    )
+
+
+def add_no_parse_flag(parser: CommandParser) -> None:
+    """Add the option ``--no-parse`` to the parser of a command whose arguments are read as YAML."""
+    parser.add_argument(
+        "--no-parse",
+        default="",
+        metavar="NAMES",
+        help="names of named arguments that are not read as YAML, separated by commas",
+    )
+
+
 def executors(flags: argparse.Namespace) -> dict[str, object]:
     """Return the map with the values of ``--module-executors`` and ``--executor-opts``, for the load of the job that
     the command starts. A flag that was not given has no key.

@@ -21,7 +21,9 @@ from saltern.kit.command.command_line import (
     CommandParser,
     Exit,
     RefusedOption,
+    add_doc_flag,
     add_executor_flags,
+    add_no_parse_flag,
     executors,
     run_command,
 )
@@ -154,20 +156,8 @@ def parser() -> CommandParser:
     )
     add_executor_flags(made)
     made.add_argument("-g", "--grains", action="store_true", help="show the grains of this host (grains.items)")
-    made.add_argument(
-        "-d",
-        "--doc",
-        "--documentation",
-        dest="doc",
-        action="store_true",
-        help="show the documentation of the function or module",
-    )
-    made.add_argument(
-        "--no-parse",
-        default="",
-        metavar="NAMES",
-        help="names of named arguments that are not read as YAML, separated by commas",
-    )
+    add_doc_flag(made)
+    add_no_parse_flag(made)
     made.add_argument("--cachedir", metavar="DIR", help="directory for cached files, pillar and users' modules")
     made.add_argument(
         "-t",

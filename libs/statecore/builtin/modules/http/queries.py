@@ -12,7 +12,7 @@ import time
 import urllib.parse
 from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 import yaml
 
@@ -176,16 +176,11 @@ def query(
         headers={"User-agent": str(agent), **made.headers, **given},
         body=made.data,
         login=_login(username, password, auth),
-        verify_ssl=bool(options.get("verify_ssl", True) if verify_ssl is None else verify_ssl),
-        ca_bundle=_host_file(ctx, "ca_bundle", ca_bundle or options.get("ca_bundle")),
-        cert=[path for each in _pair(cert or options.get("cert")) if (path := _host_file(ctx, "cert", each))],
+        **_trust(ctx, options, ca_bundle, verify_ssl, cert),
+        **_limits(options),
         proxy=_proxy(options, address),
-        connect_timeout=float(options.get("http_connect_timeout") or 20),
-        timeout=float(options.get("http_request_timeout") or 3600),
-        limit=int(options.get("http_max_body") or 100 * 1024**3),
         cookies=jar.jar if jar else None,
     )
-    result: dict[str, object] = {"test": True} if test else {}
     try:
         answer = http.exchange(asked)
     except http.TimedOut as error:
@@ -194,22 +189,54 @@ def query(
         return ({"status": 0} if status else {}) | {"error": _hidden(str(error), params, data, hide_fields)}
     if jar:
         jar.save()
-    plain = _text(answer) if decode_body else answer.body
-    if raise_error and not 200 <= answer.status < 300:
-        return result | {"status": answer.status, "error": f"HTTP {answer.status}: {answer.reason}", "body": plain}
-    result["body"] = plain
-    _put(ctx, text_out, answer.body)
-    _put(ctx, headers_out, "".join(f"{key}: {value}\n" for key, value in answer.headers.items()).encode())
-    if status:
+    wanted = _Wanted(status, headers, text, decode_type if decode else None, decode_body, raise_error)
+    files = _Files(text_out, headers_out, decode_out)
+    return ({"test": True} if test else {}) | _parts(ctx, wanted, files, answer, address)
+
+
+class _Wanted(NamedTuple):
+    """The parts of a response that the caller of ``http.query`` wants, beside ``body``."""
+
+    status: bool
+    headers: bool
+    text: bool
+    #: The type of the body that is returned parsed: auto, json, yaml, xml or plain; None: it is not parsed.
+    decode_type: str | None
+    #: False: the body is returned as bytes.
+    decode_body: bool
+    #: True: of an error response, only status, error and body are returned.
+    raise_error: bool
+
+
+class _Files(NamedTuple):
+    """Paths of the host to which parts of a response are written; None: not written."""
+
+    text: str | None
+    headers: str | None
+    decoded: str | None
+
+
+def _parts(ctx: Context, wanted: _Wanted, files: _Files, answer: Answer, address: str) -> dict[str, object]:
+    """Return the wanted parts of a response as the map of ``http.query``, and write its files. ``address`` is the URL of
+    the request, for errors.
+    """
+    plain = _text(answer) if wanted.decode_body else answer.body
+    if wanted.raise_error and not 200 <= answer.status < 300:
+        return {"status": answer.status, "error": f"HTTP {answer.status}: {answer.reason}", "body": plain}
+    result: dict[str, object] = {"body": plain}
+    _put(ctx, files.text, answer.body)
+    _put(ctx, files.headers, "".join(f"{key}: {value}\n" for key, value in answer.headers.items()).encode())
+    if wanted.status:
         result["status"] = answer.status
-    if headers:
+    if wanted.headers:
         result["headers"] = dict(answer.headers)
-    if decode:
-        form = _form(answer) if decode_type == "auto" else decode_type
+    text = wanted.text
+    if wanted.decode_type is not None:
+        form = _form(answer) if wanted.decode_type == "auto" else wanted.decode_type
         if form != "plain":
             result["dict"] = _decoded(form, _text(answer), address)
         text = text or form == "plain"
-        _put(ctx, decode_out, answer.body)
+        _put(ctx, files.decoded, answer.body)
     return result | ({"text": plain} if text else {})
 
 
@@ -293,6 +320,41 @@ def _login(username: object, password: object, auth: object) -> tuple[str, str] 
             raise InvocationError("auth is a name and a password: [name, password]")
         return str(auth[0]), str(auth[1])
     return (str(username), str(password or "")) if username else None
+
+
+class _Trust(TypedDict):
+    """Fields of Exchange: how the server is verified, and the client's certificate."""
+
+    verify_ssl: bool
+    ca_bundle: Path | None
+    cert: list[Path]
+
+
+def _trust(
+    ctx: Context, options: Mapping[str, Any], ca_bundle: str | None, verify_ssl: bool | None, cert: object
+) -> _Trust:
+    """Return how a server is verified: by the arguments of ``http.query``, else by the minion's options."""
+    return {
+        "verify_ssl": bool(options.get("verify_ssl", True) if verify_ssl is None else verify_ssl),
+        "ca_bundle": _host_file(ctx, "ca_bundle", ca_bundle or options.get("ca_bundle")),
+        "cert": [path for each in _pair(cert or options.get("cert")) if (path := _host_file(ctx, "cert", each))],
+    }
+
+
+class _Limits(TypedDict):
+    """Fields of Exchange: seconds and bytes after which a request is given up."""
+
+    connect_timeout: float
+    timeout: float
+    limit: int
+
+
+def _limits(options: Mapping[str, Any]) -> _Limits:
+    return {
+        "connect_timeout": float(options.get("http_connect_timeout") or 20),
+        "timeout": float(options.get("http_request_timeout") or 3600),
+        "limit": int(options.get("http_max_body") or 100 * 1024**3),
+    }
 
 
 def _pair(cert: object) -> list[str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from statecore.builtin.states.file.arguments import (
     NOTE,
@@ -99,8 +100,7 @@ def managed(
         ``salt://``, ``file://`` or ``http(s)://`` URL, or a path of the host; of a list, the first source that exists
     source_hash
         digest of the source (``sha256=…``), or the path or URL of a file that lists digests. Required for http(s),
-        unless
-        ``skip_verify`` or ``use_etag`` is True.
+        unless ``skip_verify`` or ``use_etag`` is True.
     contents, contents_pillar, contents_grains
         the content itself; pillar keys, or grains, that contain it. These arguments and ``source`` exclude each other.
     template, context, defaults
@@ -119,8 +119,7 @@ def managed(
         True: download an http(s) source only if the server reports another ETag than at the last download
     signature, source_hash_sig
         require a signature of the content, or of the file of digests: True if it contains its signature, else the URL
-        of a
-        detached signature
+        of a detached signature
     signed_by_any, signed_by_all, keyring, gnupghome, sig_backend
         fingerprints of accepted or required signers; keyring and GnuPG directory of the host; execution module that
         verifies
@@ -148,17 +147,18 @@ def managed(
             contents, contents_pillar, contents_grains, contents_delimiter, allow_empty, contents_newline
         ).read(ctx, source)
         owner_and_mode, keep = attributes(user, group, mode)
-        texts = Accumulators.of_file(ctx, name)
         shown_mode = None if keep or mode is None else f"{str(mode).lstrip('0'):>04}"
         seen = {"user": user, "group": group, "mode": shown_mode, "attrs": attrs}
+        texts = Accumulators.of_file(ctx, name)
         spec = Spec(saltenv or ctx.saltenv, template, context, defaults, encoding, encoding_errors, texts, seen)
         old = managed_file.read_or_path(real, name)
         marks = SpecialAttributes.of(ctx.host, place, attrs, selinux)
+        file = _File(ctx, name, place, owner_and_mode, marks)
         no_content = literal is None and source in (None, "", False)
         if old is not None and (no_content or not replace):
-            return _attributes_alone(ctx, name, place, owner_and_mode, marks)
+            return file.attributes_alone()
         if no_content:
-            return _empty(ctx, name, place, owner_and_mode, marks, makedirs, dir_mode)
+            return file.empty(makedirs, dir_mode)
         wanted = FileVerification(
             source_hash, source_hash_name, skip_verify, verify_ssl, use_etag, source_hash_sig, signing.signers
         )
@@ -167,7 +167,7 @@ def managed(
         made = template or encoding or signature or keep
         if old is not None and not made and wanted.is_met(ctx, source, old):
             # The server may be away: the file has the digest already.
-            return _attributes_alone(ctx, name, place, owner_and_mode, marks)
+            return file.attributes_alone()
         content = wanted_bytes(ctx, spec, literal, source, name, wanted=wanted)
         if not managed_file.same(old, content.data):
             signing.check(ctx, content.data, spec.saltenv)
@@ -230,6 +230,52 @@ def accumulated(ctx: Context, name: str, filename: str, text: object) -> Plan:
     return Plan.unchanged(f"Accumulator {name} for file {filename} was charged by text" if new else "")
 
 
+class _File(NamedTuple):
+    """The file of one ``file.managed`` state, and the owner, mode and other attributes that it is to have."""
+
+    ctx: Context
+    name: str
+    #: Path of the file: the link itself when links are not followed.
+    place: Path
+    owner_and_mode: Attributes
+    marks: SpecialAttributes
+
+    def attributes_alone(self) -> Plan:
+        """Return a plan that leaves the content of the file as it is."""
+        name, host = self.name, self.ctx.host
+        changes = managed_file.attribute_changes(host, self.place, self.owner_and_mode) | self.marks.changes()
+        if not changes:
+            return Plan.unchanged(f"File {name} exists with proper permissions. No changes made.")
+
+        def work() -> Outcome:
+            self.marks.unseal()
+            managed_file.set_attributes(host, self.place, self.owner_and_mode)
+            self.marks.put()
+            return Outcome(f"File {name} updated", changes)
+
+        would = f"The file {name} is set to be changed\n{NOTE}"
+        if "mode" in changes:
+            now = managed_file.shown_mode(stat.S_IMODE(self.place.lstat().st_mode))
+            would = f"File {name} will be updated with permissions {changes['mode']} from its current state of {now}"
+        return Plan.change(would, (step(f"set owner and mode of {name}", work),), changes)
+
+    def empty(self, makedirs: bool, dir_mode: object) -> Plan:
+        """Return a plan that creates an empty file, for a state without content whose file does not exist."""
+        self.marks.possible(self.place)
+
+        def work() -> Outcome:
+            ensure_parent(self.ctx, self.place, makedirs, parent_attributes(self.owner_and_mode, dir_mode))
+            managed_file.replace(self.ctx.host, self.place, b"", self.owner_and_mode)
+            changes = {"new": f"file {self.name} created"} | reported_attributes(self.ctx, self.owner_and_mode)
+            return Outcome("Empty file", changes | self.marks.put())
+
+        return Plan.change(
+            f"The file {self.name} is set to be changed\n{NOTE}",
+            (step(f"create {self.name}", work, FileChange(self.name, None, b"")),),
+            {"newfile": self.name},
+        )
+
+
 def _is_same_file(ctx: Context, source: object, real: Path) -> bool:
     """Return True if the source of a file is a path of the host that leads to the file itself."""
     if not isinstance(source, str) or not source.removeprefix("file://").startswith("/"):
@@ -255,51 +301,6 @@ def _without_cached_copy(ctx: Context, saltenv: str, content: Content, plan: Pla
         return plan._replace(steps=(*plan.steps, step(f"forget the copy of {downloads.shown(content.address)}", work)))
     downloads.remove(place)
     return plan
-
-
-def _attributes_alone(
-    ctx: Context, name: str, place: Path, owner_and_mode: Attributes, marks: SpecialAttributes
-) -> Plan:
-    changes = managed_file.attribute_changes(ctx.host, place, owner_and_mode) | marks.changes()
-    if not changes:
-        return Plan.unchanged(f"File {name} exists with proper permissions. No changes made.")
-
-    def work() -> Outcome:
-        marks.unseal()
-        managed_file.set_attributes(ctx.host, place, owner_and_mode)
-        marks.put()
-        return Outcome(f"File {name} updated", changes)
-
-    would = f"The file {name} is set to be changed\n{NOTE}"
-    if "mode" in changes:
-        now = managed_file.shown_mode(stat.S_IMODE(place.lstat().st_mode))
-        would = f"File {name} will be updated with permissions {changes['mode']} from its current state of {now}"
-    return Plan.change(would, (step(f"set owner and mode of {name}", work),), changes)
-
-
-def _empty(
-    ctx: Context,
-    name: str,
-    place: Path,
-    owner_and_mode: Attributes,
-    marks: SpecialAttributes,
-    makedirs: bool,
-    dir_mode: object,
-) -> Plan:
-    """Return a plan that creates an empty file, for a ``file.managed`` state without content whose file does not exist."""
-    marks.possible(place)
-
-    def work() -> Outcome:
-        ensure_parent(ctx, place, makedirs, parent_attributes(owner_and_mode, dir_mode))
-        managed_file.replace(ctx.host, place, b"", owner_and_mode)
-        changes = {"new": f"file {name} created"} | reported_attributes(ctx, owner_and_mode)
-        return Outcome("Empty file", changes | marks.put())
-
-    return Plan.change(
-        f"The file {name} is set to be changed\n{NOTE}",
-        (step(f"create {name}", work, FileChange(name, None, b"")),),
-        {"newfile": name},
-    )
 
 
 def _named(readers: list[object]) -> Iterator[object]:
