@@ -7,8 +7,10 @@ import os
 import re
 import shlex
 import stat
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from statecore.host.content import atomic_file, digests, managed_file
 from statecore.host.content.managed_file import Attributes
@@ -117,24 +119,9 @@ def extracted(
     keep_source, keep
         False: remove the copy of an http(s) archive from the minion's cache
     """
-    if list_options:
-        return Plan.failed("not supported: list_options; archives are read here without a program")
-    if use_cmd_unzip:
-        return Plan.failed("not supported: use_cmd_unzip; archives are read here without a program")
-    if skip_files_list_verify and skip_verify:
-        return Plan.failed('Only one of "skip_files_list_verify" and "skip_verify" can be set to True')
-    for argument, path in (("if_missing", if_missing), ("enforce_ownership_on", enforce_ownership_on)):
-        if path is not None and not str(path).startswith("/"):
-            return Plan.failed(f"Value for '{argument}' is not an absolute path")
-    if not str(name).startswith("/"):
-        return Plan.failed(f"{name} is not an absolute path")
-    if clean and clean_parent:
-        return Plan.failed("Only one of 'clean' and 'clean_parent' can be set to True")
     directory = f"{str(name).rstrip('/')}/"
-    if ctx.host.path(directory).is_file():
-        return Plan.failed(f"{name} exists and is not a directory")
-    if enforce_ownership_on and not f"{os.path.normpath(enforce_ownership_on)}/".startswith(directory):
-        return Plan.failed(f"Value for 'enforce_ownership_on' must be within {directory}")
+    if refused := next(_refusals(ctx, directory, dict(locals())), None):
+        return Plan.failed(refused)
     there = if_missing is not None and lexists(ctx.host.path(if_missing, follow=False))
     if there and not source_hash_update:
         return Plan.unchanged(f"Path {if_missing} exists")
@@ -164,13 +151,7 @@ def extracted(
         if signature:
             _check_signature(ctx, signers, found_source, signature)
         form = _form(archive_format, address)
-        if password and form != "zip":
-            return Plan.failed("The 'password' argument is only supported for zip archives")
-        if form == "zip" and not password and archives.encrypted(found_source.path):
-            return Plan.failed(
-                f"Archive {address} is password-protected, but no password was specified. "
-                "Please set the 'password' argument."
-            )
+        _check_password(password, form, address, found_source.path)
         extraction = _Extraction(
             directory,
             downloads.shown(address),
@@ -200,6 +181,42 @@ def extracted(
         return plan if keep_source and keep else _without_cached_copy(address, extraction, plan)
     except (CommandError, HostError, InvocationError, ValueError, OSError) as error:
         return Plan.failed(str(error))
+
+
+def _refusals(ctx: Context, directory: str, given: Mapping[str, Any]) -> Iterator[str]:
+    """Yield why the arguments of ``archive.extracted`` cannot be used: each fault as a sentence. ``directory`` is the
+    argument ``name``, with a slash at its end.
+    """
+    for argument in ("list_options", "use_cmd_unzip"):
+        if given[argument]:
+            yield f"not supported: {argument}; archives are read here without a program"
+    if given["skip_files_list_verify"] and given["skip_verify"]:
+        yield 'Only one of "skip_files_list_verify" and "skip_verify" can be set to True'
+    for argument in ("if_missing", "enforce_ownership_on"):
+        if given[argument] is not None and not str(given[argument]).startswith("/"):
+            yield f"Value for '{argument}' is not an absolute path"
+    name, owned = given["name"], given["enforce_ownership_on"]
+    if not str(name).startswith("/"):
+        yield f"{name} is not an absolute path"
+    if given["clean"] and given["clean_parent"]:
+        yield "Only one of 'clean' and 'clean_parent' can be set to True"
+    if ctx.host.path(directory).is_file():
+        yield f"{name} exists and is not a directory"
+    if owned and not f"{os.path.normpath(owned)}/".startswith(directory):
+        yield f"Value for 'enforce_ownership_on' must be within {directory}"
+
+
+def _check_password(password: str | None, form: str, address: str, archive: Path) -> None:
+    """Raise CommandError if an archive of this form cannot have a password, or if it is encrypted and no password is
+    given.
+    """
+    if password and form != "zip":
+        raise CommandError("The 'password' argument is only supported for zip archives")
+    if form == "zip" and not password and archives.encrypted(archive):
+        raise CommandError(
+            f"Archive {address} is password-protected, but no password was specified. "
+            "Please set the 'password' argument."
+        )
 
 
 def _form(given: str | None, address: str) -> str:

@@ -8,6 +8,9 @@ from typing import Any
 from statecore.model.context import Context
 from statecore.model.types import Outcome, Plan, Step
 
+#: Arguments of ``schedule.present`` that are no keys of the job.
+_NOT_OF_THE_JOB = frozenset({"ctx", "name", "persist", "offline"})
+
 
 def present(
     ctx: Context,
@@ -77,39 +80,8 @@ def present(
     offline
         True: change the saved schedule of a minion that is not running
     """
-    given = {
-        key: value
-        for key, value in {
-            "function": function,
-            "seconds": seconds,
-            "minutes": minutes,
-            "hours": hours,
-            "days": days,
-            "when": when,
-            "cron": cron,
-            "once": once,
-            "once_fmt": once_fmt,
-            "run_on_start": run_on_start,
-            "job_args": job_args,
-            "job_kwargs": job_kwargs,
-            "maxrunning": maxrunning,
-            "jid_include": jid_include,
-            "splay": splay,
-            "range": range,
-            "enabled": enabled,
-            "return_job": return_job,
-            "metadata": metadata,
-            "returner": returner,
-            "return_config": return_config,
-            "return_kwargs": return_kwargs,
-            "after": after,
-            "until": until,
-            "skip_during_range": skip_during_range,
-            "run_after_skip_range": run_after_skip_range,
-            "dry_run": dry_run,
-        }.items()
-        if value is not None
-    }
+    arguments = dict(locals())
+    given = {key: value for key, value in arguments.items() if key not in _NOT_OF_THE_JOB and value is not None}
     manners = {"persist": persist, "offline": offline}
     jobs = _jobs(ctx, offline)
     verb = "modify" if name in jobs else "add"
