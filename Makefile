@@ -197,10 +197,12 @@ lock: ## resolve the newest versions that fit, and pin them with hashes
 clean: ## remove environments and caches (stop a running lab first)
 	rm -rf $(VENV) .debs .oracle .extensions .saltext-redis .supply .interop .lab .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
-$(VENV)/.ready: requirements.lock $(addsuffix /pyproject.toml,$(PACKAGES))
+# reclass asks for enum34, which is of Python 2: it is installed without what it asks for.
+$(VENV)/.ready: requirements.lock tests/reclass.lock $(addsuffix /pyproject.toml,$(PACKAGES))
 	@$(PYTHON_FOUND) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed")'
 	$(PYTHON_FOUND) .ci/new-environment $(VENV)
 	$(BIN)/pip install -q --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/pip install -q --disable-pip-version-check --no-deps --require-hashes -r tests/reclass.lock
 	$(BIN)/pip install -q --disable-pip-version-check --no-deps --no-build-isolation $(addprefix -e ,$(PACKAGES))
 	$(BIN)/python -m compileall -q libs services
 	@touch $@

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -29,6 +29,9 @@ _STARTUP_SECONDS = 20.0
 
 #: Seconds after which a wait of a test has failed.
 PATIENCE = 40.0
+
+#: Set by .ci/run where .ci/test-programs has installed all programs that tests need.
+NOTHING_SKIPPED = "SALTERN_NOTHING_SKIPPED"
 
 Eventually: TypeAlias = Callable[[Callable[[], Any]], Any]
 
@@ -81,6 +84,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if gone:
         raise pytest.UsageError(f"LONG in {__file__} names what is no file: {', '.join(gone)}")
     items.sort(key=lambda item: ranks.get(item.path, len(ranks)))
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Let a skipped test fail where NOTHING_SKIPPED is set: a program, a server or a right is missing, which the gate provides."""
+    report = yield
+    if report.skipped and not hasattr(report, "wasxfail") and os.environ.get(NOTHING_SKIPPED):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        report.outcome, report.longrepr = "failed", f"{NOTHING_SKIPPED} is set, and this test was left out: {reason}"
+    return report
 
 
 @dataclass(frozen=True, slots=True)

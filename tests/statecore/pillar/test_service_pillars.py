@@ -446,10 +446,8 @@ RECLASS = {
 
 @pytest.fixture
 def reclass() -> None:
-    """reclass is in no lock: it depends on enum34, which is of Python 2."""
-    pytest.importorskip(
-        "reclass", reason="reclass is not installed (pip install --no-deps kapicorp-reclass pyparsing six)"
-    )
+    """Skips where reclass is not installed: tests/reclass.lock names it, because it asks for enum34, which is of Python 2."""
+    pytest.importorskip("reclass", reason="reclass is not installed (pip install --no-deps -r tests/reclass.lock)")
 
 
 @pytest.mark.usefixtures("reclass")

@@ -148,6 +148,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "recorded" in metafunc.fixturenames:
         cases = load()
         assert len(cases) > 5, "the case files are not found"
+        if metafunc.function.__name__ == "test_case_is_as_salt_has_it":
+            cases = [case for case in cases if not case.differs.get("all")]
         metafunc.parametrize("recorded", cases, ids=[case.id for case in cases])
 
 

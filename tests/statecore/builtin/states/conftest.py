@@ -136,6 +136,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "case" in metafunc.fixturenames:
         cases = load(metafunc.module.CASES)
         assert len(cases) > 20, "the case files are not found"
+        if metafunc.function.__name__ == "test_case_in_a_mounted_host":
+            # A mounted host has no shell for the command.
+            cases = [case for case in cases if "check_cmd" not in case.args]
         metafunc.parametrize("case", cases, ids=[case.id for case in cases])
 
 
