@@ -1,6 +1,9 @@
-"""One HTTP request and its response: redirects, proxies, cookies, time limits. The execution module ``http`` uses it.
+"""HTTP client: ``exchange`` sends one request, an ``Exchange``, to a web server and returns the response, an ``Answer`` (status,
+headers, body as bytes).
 
-The HTTP libraries are imported at the first request.
+It follows redirects, uses the proxy and the cookies of the request, decompresses the body, and gives up after the request's time
+limits (seconds) and size limit (bytes). A status such as 404 is a normal response; CommandError means that there is none. The
+execution module ``http`` is built on it. The HTTP libraries are imported at the first request, because few jobs need them.
 """
 
 from __future__ import annotations

@@ -54,7 +54,11 @@ class Listener:
 
 
 def event_of_frame(frame: bytes) -> FeedEvent | None:
-    """Return the FeedEvent for a packed event, from the bus or from Redis; None if the bytes are no event."""
+    """Return one event of the master in the form in which the HTTP API streams it to its listeners: id, tag and JSON text.
+
+    ``frame``: the event as the bytes of Salt's event bus (tag, a separator, the data in msgpack); Redis keeps the same bytes.
+    Return None if the bytes are no such event.
+    """
     event = unpack(frame)
     if event is None:
         return None

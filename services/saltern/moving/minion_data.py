@@ -1,5 +1,7 @@
-"""The data of minions (grains, pillar, mine) in the cache of a stock master: reads and writes its files, and sends the
-data to the running Saltern master or fetches it from there.
+"""Moves what a master remembers of its minions (grains, pillar and mine of each minion) between a stock Salt master and Saltern.
+
+``read`` takes the data from the cache files of a stock master, and ``write`` writes such files, so that a fleet can move in both
+directions. ``send`` sends the data to a running Saltern master, which stores it in Redis, and ``fetch`` asks that master for it.
 
 The files are those of Salt's cache module ``localfs``. Below ``cachedir``, a master of release 3008 has
 ``grains/<id>.p``, ``pillar/<id>.p`` and ``mine/<id>.p``, and an older one ``minions/<id>/data.p`` and ``mine.p``.

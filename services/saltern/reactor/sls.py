@@ -19,8 +19,10 @@ _ENVIRONMENT = "base"
 
 
 def runtime_of(options: MasterOptions) -> Runtime:
-    """Return a Runtime (modules, options, state tree) that renders reactor SLS files: the master's options and state
-    tree, without pillar.
+    """Return the Runtime in which a master's reactor renders its SLS files and calls execution functions: statecore's loader with
+    the master's options as ``opts``, the files of the master's ``file_roots``, and an empty pillar.
+
+    ``options``: the configuration of the master. Nothing is started or connected.
     """
     opts = as_opts(options, file_client="local")
     return Runtime(opts, files=file_server(options), pillar={})

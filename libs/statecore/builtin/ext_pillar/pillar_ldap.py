@@ -166,8 +166,12 @@ def _as_map(data: dict[str, object], name: str, entries: Sequence[_Entry], searc
 
 
 def _as_pairs(data: dict[str, object], name: str, entries: Sequence[_Entry], search: Mapping[str, Any]) -> None:
-    """Add the ``key=value`` texts in the first entry's attributes to ``data``: for attributes in ``attrs`` each value
-    as text, for attributes in ``lists`` a list of the key's values.
+    """Add to the pillar ``data`` what the first entry that an LDAP search found says in texts ``key=value`` (mode ``split``):
+    the attribute value ``ntp=a.example`` becomes the pillar key ``ntp`` with the value ``a.example``.
+
+    Of an attribute that the search names in ``attrs``, the last value of a key counts; of an attribute in ``lists``, the
+    pillar key gets the list of all values. Values without ``=`` and other attributes are left out. ``entries``: at least one.
+    ``name``, the search's name, is not used.
     """
     for attribute, values in entries[0].attributes.items():
         pairs = [value.split("=", 1) for value in values if "=" in value]

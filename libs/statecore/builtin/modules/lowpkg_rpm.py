@@ -337,8 +337,11 @@ def _installed(
 
 
 def _described(block: str, described: bool) -> dict[str, Any]:
-    """Parse the block of one package in the output of ``lowpkg.info``'s rpm query. Return its attributes, with name
-    and edition. ``described``: the block contains the description.
+    """Return the map of one package's attributes for ``lowpkg.info``, read from the text that ``rpm --queryformat`` printed for
+    the package: lines of ``attribute: value``, such as ``name: bash``. Attributes without a value are left out.
+
+    Dates, which rpm prints in seconds since 1970, become texts in ISO format; those whose name ends in ``_t`` become integers.
+    ``described``: the text ends with a line ``description:`` and the package's description, which gets the key ``description``.
     """
     head, _, description = block.partition("description:\n") if described else (block, "", "")
     row: dict[str, Any] = {}

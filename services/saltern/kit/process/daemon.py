@@ -139,8 +139,10 @@ def _fork_into_background() -> bool:
 
 @contextlib.contextmanager
 def _pid_in(path: Path | None) -> Iterator[None]:
-    """Context manager: write this process's id into the file ``path`` (None: no file), and remove the file after the
-    block. If the file cannot be written, print the reason on stderr.
+    """Context manager that keeps a PID file while its block runs: it writes the number of this process to the file ``path``, as
+    text with a newline, and removes the file when the block ends. Missing parent directories are created. None: no file.
+
+    If the file cannot be written, the reason is printed on stderr, and the block runs without a file. Yields nothing.
     """
     if path is None:
         yield

@@ -23,8 +23,10 @@ def become(user: str) -> None:
 
 
 def passwd_entry(user: str) -> pwd.struct_passwd:
-    """Return the entry of the user ``user`` (uid, gid, home ...) in this machine's user database. Raise ConfigError if
-    there is no such user.
+    """Return the account of the operating system with the login name ``user``, as ``pwd.struct_passwd`` (``pw_uid``, ``pw_gid``,
+    ``pw_dir`` ...). It is looked up for the configuration's option ``user``, under whose account a process is to run.
+
+    Raise ConfigError if this machine has no such account.
     """
     try:
         return pwd.getpwnam(user)

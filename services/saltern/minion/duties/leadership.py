@@ -68,7 +68,12 @@ class Leadership:
             self.duties.zygote_lost()
 
     def claim(self) -> bool:
-        """Try to take the leader's lock. Return True if this call made this process the leader."""
+        """Try to make this process the leader of its minion, by taking the lock file of the minion without waiting. As the
+        leader it runs the minion's schedule and beacons and serves its control socket.
+
+        Return True if this call made it the leader. Return False if it leads already, if another process holds the lock, or
+        if the last attempt was less than a second ago. Call it often.
+        """
         if self.duties is not None or self._next_try is None or time.monotonic() < self._next_try:
             return False
         self._next_try = time.monotonic() + _EVERY

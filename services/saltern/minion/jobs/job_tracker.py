@@ -33,8 +33,12 @@ _FOR_REFUSALS = 1024 * 1024
 
 
 class JobTracker:
-    """Enters published jobs into the journal and makes the requests by which the zygote runs them. Spools a failed
-    return for each job that is refused, expired or killed.
+    """Follows each job that a minion receives from its master until a return exists for it. It starts no process itself.
+
+    A received job is written to the journal (a file of jobs in progress, which survives a restart), and ``take`` returns the
+    request for the zygote, the process that forks a child process, the jobber, for each job. A job that cannot return by itself
+    gets a failed return in the spool (the directory of returns that wait for the master): it was refused because the spool is
+    full, it is too old after a restart, or its jobber died.
     """
 
     def __init__(self, options: MinionOptions, journal: Journal, spool: Spool) -> None:

@@ -155,12 +155,14 @@ class RunnerTools:
         gather_timeout: float | None = None,
         heard: bool | None = None,
     ) -> Asked:
-        """Wait until each minion has returned the published job or was given up as silent; return an Asked with the
-        expected minions and the returns that came.
+        """Wait for the returns of a job that is published already. Return an Asked: the ids of the minions that the job went to,
+        and the returns that arrived. The wait ends when each minion has returned or is given up.
 
-        ``timeout``, ``gather_timeout``: seconds (default: the options timeout and gather_job_timeout). ``heard``: the
-        event bus has confirmed a subscription to the job's events; None: subscribe now. Raises ControlError,
-        ControlTimeout.
+        ``job``: the master's answer to the publication, with the JID and the minions. ``timeout``: seconds to wait for returns
+        before the minions are asked if they still run the job (default: the option timeout). ``gather_timeout``: seconds
+        in which a minion must answer that question; otherwise it is given up (default: the option gather_job_timeout).
+        ``heard``: True or False, if the caller has subscribed to the job's events: whether the event bus confirmed the
+        subscription; None: subscribe here. Raise ControlError if the master refuses, ControlTimeout if it does not answer.
         """
         found: dict[str, dict[str, object]] = {}
         if not job["jid"]:

@@ -216,8 +216,11 @@ def _code(returned: Returned) -> int:
 
 
 def runtime_of(tools: RunnerTools, jid: str | None = None) -> Runtime:
-    """Return the Runtime (modules, grains, pillar) in which orchestrations run: with the master's files, and the
-    pillar of the master's own id.
+    """Return the Runtime in which the runner ``state.orchestrate`` applies an orchestration: statecore's loader with the master's
+    options as ``opts``, the files of the master's ``file_roots``, and the pillar of the master's own id.
+
+    ``tools``: the running runner's access to the master, by which states of the orchestration start jobs and fire events. ``jid``:
+    JID that these events and jobs carry; default: the JID of the running runner.
     """
     options = tools.options
     master = OrchestrationMaster(tools, jid or tools.jid)

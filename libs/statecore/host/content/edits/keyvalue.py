@@ -74,8 +74,11 @@ class _Edit:
         self._left = dict.fromkeys(arguments.pairs, arguments.count)
 
     def take(self, line: str) -> None:
-        """Process one line of the text that ``file.keyvalue`` edits: the line is kept, gets another value, or is
-        removed.
+        """Process the next line of the file that ``file.keyvalue`` edits, and append the line's new form to ``self.kept``.
+
+        A line that sets one of the keys gets the wanted value; with ``uncomment`` also a line that is commented out. It is
+        removed if the file has more lines of the key than ``count``. With ``prune``, a line that starts with none of the keys
+        goes into ``self.pruned`` instead. Other lines stay as they are.
         """
         arguments = self.arguments
         bare = line.lstrip(arguments.uncomment)
