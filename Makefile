@@ -16,14 +16,14 @@ SEED ?=
 #: 0 runs all tests in one process, as a debugger needs it.
 WORKERS ?= $(shell echo $$(( ($$(nproc) * 3 + 1) / 2 )))
 PYTEST := $(BIN)/pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder
-SUITE := not container and not userland and not interop and not k8srun and not cluster and not hosts and not extensions and not formulas
+SUITE := not container and not browser and not userland and not interop and not k8srun and not cluster and not hosts and not extensions and not formulas
 WITH_ORACLE = $(if $(ORACLE),SALTERN_ORACLE=$(abspath $(ORACLE)))
 PACKAGES := libs/statecore libs/saltwire libs/masterstore services
 # A newer interpreter is used where Python 3.11 is not installed.
 PYTHON_FOUND = $(shell command -v $(PYTHON) || command -v python3)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab lab-down test test-fast test-one coverage check format docs bench bench-jobs bench-states lock oracle wheels deb changelog sbom sbom-images audit-dependencies interop moved-fleet security security-containers security-mutations fuzz chaos chaos-containers images container-test userland-test hosts-test formulas extensions-test k8s-check k8s-run cluster cluster-down cluster-test clean
+.PHONY: help lab lab-down test test-fast test-one coverage check format docs bench bench-jobs bench-states lock oracle wheels deb changelog sbom sbom-images audit-dependencies interop moved-fleet security security-containers security-mutations fuzz browser-test chaos chaos-containers images container-test userland-test hosts-test formulas extensions-test k8s-check k8s-run cluster cluster-down cluster-test clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -52,10 +52,10 @@ test-one: $(VENV)/.ready ## run the tests of one file, folder or name: T=tests/s
 
 coverage: $(VENV)/.ready ## run the pure tests and report the lines that they run: a table, and htmlcov/ (T= names a file or folder)
 	$(BIN)/pytest -q --cov=statecore --cov=saltwire --cov=masterstore --cov=saltern --cov-report=term:skip-covered \
-	    --cov-report=html -m "not container and not userland and not oracle and not redis and not roles and not interop and not k8srun and not cluster and not hosts and not extensions and not formulas" $(T)
+	    --cov-report=html -m "not container and not browser and not userland and not oracle and not redis and not roles and not interop and not k8srun and not cluster and not hosts and not extensions and not formulas" $(T)
 
 test-fast: $(VENV)/.ready ## run the tests that need no Redis, no roles and no real Salt
-	$(PYTEST) -m "not container and not userland and not oracle and not redis and not roles and not interop and not k8srun and not cluster and not hosts and not extensions and not formulas"
+	$(PYTEST) -m "not container and not browser and not userland and not oracle and not redis and not roles and not interop and not k8srun and not cluster and not hosts and not extensions and not formulas"
 
 check: $(VENV)/.ready ## run ruff and mypy
 	$(BIN)/ruff check .
@@ -121,6 +121,9 @@ images: ## build the container images
 # The attacks from inside containers take four minutes more: make security-containers.
 container-test: $(VENV)/.ready ## test the system in real containers (a Docker engine must answer)
 	$(BIN)/pytest -q -m "container and not chaos" --ignore tests/container/test_attacks.py tests/container
+
+browser-test: $(VENV)/.ready ## test SaltGUI, unmodified, before the API in real Chromium (SALTGUI_DIR names SaltGUI; .ci/test-programs installs chromium)
+	$(BIN)/pytest -q -m browser tests/browser
 
 chaos-containers: SECONDS := 60
 chaos-containers: $(VENV)/.ready ## make chaos with the containers of compose.yaml (SECONDS=60 SEED=; a Docker engine)

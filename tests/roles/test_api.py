@@ -21,50 +21,22 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection
 from websockets.sync.client import connect as connect_socket
 
+from tests.roles.api_lab import ALL, PASSWORDS, ApiLab, api_options
 from tests.roles.conftest import NewLab
 from tests.roles.lab import SOON, Lab, until
 
 pytestmark = [pytest.mark.roles, pytest.mark.redis]
 
-PASSWORDS = {"ann": "pw-ann", "bob": "pw-bob", "unlisted": "pw-unlisted"}
-ALL = [".*", "@runner", "@wheel", "@jobs"]
-
-
-class ApiLab(Lab):
-    """A lab with two replicas of the API, each with a configuration directory of its own."""
-
-    def _replicas(self) -> list[str]:
-        return [*super()._replicas(), "api", "api2", "http1", "http2"]
-
-    @property
-    def roles(self) -> tuple[str, ...]:
-        return tuple(name for name in super().roles if not name.startswith("http"))
-
-    def environment_of(self, name: str) -> dict[str, str]:
-        more = {}
-        if name.startswith("api"):
-            port = self.port["http2" if name == "api2" else "http1"]
-            more = {"SALTERN_REST_CHERRYPY": json.dumps({**self.options["rest_cherrypy"], "port": port})}
-        return self.environment | more
-
-    def url(self, number: int = 1) -> str:
-        return f"http://127.0.0.1:{self.port[f'http{number}']}"
-
-
 @pytest.fixture(scope="module")
 def lab(module_labs: NewLab, tmp_path_factory: pytest.TempPathFactory) -> Lab:
     home = tmp_path_factory.mktemp("users")
-    (home / "users").write_text("".join(f"{name}:{word}\n" for name, word in PASSWORDS.items()))
     (home / "app.html").write_text("<html>an app</html>")
     (home / "static").mkdir()
     (home / "static" / "a.js").write_text("1")
-    clients = ["local", "local_async", "local_batch", "local_subset", "runner", "runner_async", "wheel", "wheel_async"]
-    rows = {"^filename": str(home / "users"), "ann": ALL, "bob": ["test.*"]}
     made = module_labs(
         ApiLab,
         options={
-            "external_auth": {"file": rows},
-            "netapi_enable_clients": clients,
+            **api_options(home, ann=ALL, bob=["test.*"]),
             "eauth_failures_per_minute": 200,
             "timeout": 10,
             "rest_cherrypy": {
