@@ -1,7 +1,7 @@
 """Real Chromium before a whole lab: two replicas of the API behind one address, which serve SaltGUI's files unmodified.
 
-Tests are skipped without the Python package playwright, Debian's chromium, or SaltGUI's files (SALTGUI_DIR, by default
-shared/peers/saltgui beside the checkout's directory). SALTERN_REQUIRE_BROWSER=1 makes a missing browser a failure.
+Tests are skipped without SaltGUI's files (SALTGUI_DIR, by default shared/peers/saltgui beside the checkout or its parent), and
+without Debian's chromium. SALTERN_REQUIRE_BROWSER=1 makes a missing browser a failure.
 """
 
 from __future__ import annotations
@@ -14,17 +14,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Response, sync_playwright
 
 from tests.browser.saltgui import SaltGui
 from tests.faults.proxy import Link, Network
 from tests.roles.api_lab import ALL, ApiLab, api_options
 from tests.roles.conftest import NewLab, session_labs
 from tests.roles.lab import ROOT, SOON, until
-
-try:
-    from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Response, sync_playwright
-except ImportError:
-    sync_playwright = None  # type: ignore[assignment]
 
 __all__ = ["session_labs"]
 
@@ -33,12 +29,6 @@ PATIENCE = 60.0
 
 #: Files that SaltGUI asks for though nobody needs to have them.
 _OPTIONAL = re.compile(r"/static/(minions|salt-auth|salt-motd)\.(txt|html)$")
-
-
-def _missing(why: str) -> None:
-    if os.environ.get("SALTERN_REQUIRE_BROWSER"):
-        pytest.fail(why)
-    pytest.skip(why)
 
 
 @pytest.fixture(scope="session")
@@ -55,11 +45,12 @@ def saltgui_files() -> Path:
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """Debian's Chromium, without a window. It is closed at the end of the run."""
-    if sync_playwright is None:
-        _missing("the Python package playwright is not installed")
     program = shutil.which("chromium")
     if program is None:
-        _missing("there is no program chromium: .ci/test-programs installs it")
+        why = "there is no program chromium: .ci/test-programs installs it"
+        if os.environ.get("SALTERN_REQUIRE_BROWSER"):
+            pytest.fail(why)
+        pytest.skip(why)
     with sync_playwright() as started:
         # Chromium's own sandbox does not work for root; the page is ours.
         chromium = started.chromium.launch(
@@ -134,7 +125,9 @@ class Faults:
 
     def _response(self, response: Response) -> None:
         if response.status >= 400 and not (response.status == 404 and _OPTIONAL.search(response.url)):
-            self.found.append(f"{response.status} {response.request.method} {response.url} {response.request.post_data}")
+            self.found.append(
+                f"{response.status} {response.request.method} {response.url} {response.request.post_data}"
+            )
 
 
 @pytest.fixture
@@ -167,8 +160,12 @@ def page(profile: BrowserContext, faults: Faults) -> Iterator[Page]:
 def fleet(site: Site) -> tuple[str, ...]:
     """Ids of the minions, whose keys are accepted now at the latest, and who answer."""
     lab = site.lab
-    until(lambda: not lab.keys()["minions_pre"] or lab.run("salt-key", "-y", "-A"), SOON, "no key waits")
-    until(lambda: len(lab.keys()["minions"]) == len(lab.minions), SOON, "all keys are accepted")
+
+    def accepted() -> bool:
+        lab.run("salt-key", "-y", "-A")
+        return len(lab.keys()["minions"]) == len(lab.minions)
+
+    until(accepted, SOON, "all keys are accepted")
     # A minion whose key was rejected has ended, as Salt's does; its service starts it again.
     for minion in lab.dead():
         lab.start(minion)

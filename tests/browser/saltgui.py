@@ -19,9 +19,10 @@ class SaltGui:
         self.page.click("#login-button")
 
     def log_in(self, user: str, password: str) -> None:
-        """Open SaltGUI, log in, and wait for the page of the minions."""
+        """Open SaltGUI, log in, and wait for the page of the minions and for the stream of events."""
         self.page.goto("/")
-        self.try_to_log_in(user, password)
+        with self.page.expect_response("**/events"):
+            self.try_to_log_in(user, password)
         self.panel("minions").wait_for()
 
     def panel(self, name: str) -> Locator:
@@ -36,10 +37,11 @@ class SaltGui:
         return self.panel(name)
 
     def open(self, name: str, **query: str) -> Locator:
-        """Load a page of the logged in user anew by its address, and return its first panel."""
+        """Load a page of the logged in user anew by its address, and return its first panel. Events are shown from then on."""
         words = "&".join(f"{key}={value}" for key, value in query.items())
         self.page.goto("about:blank")
-        self.page.goto(f"/?{words}#{name}")
+        with self.page.expect_response("**/events"):
+            self.page.goto(f"/?{words}#{name}")
         self.panel(name).wait_for()
         return self.panel(name)
 

@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import PATIENCE, Faults, Site
 from tests.browser.saltgui import SaltGui
-from tests.roles.lab import SOON, until
+from tests.roles.lab import SOON, Held, until
 
 pytestmark = [pytest.mark.browser, pytest.mark.roles, pytest.mark.redis]
 
@@ -194,3 +194,56 @@ def test_events(gui: SaltGui) -> None:
     expect(gui.run("web1", "test.echo an-event")).to_contain_text("an-event")
     expect(panel.locator("tbody")).to_contain_text(re.compile(r"salt/job/\d{20}/ret/web1"))
     expect(panel.locator("tbody")).to_contain_text("an-event")
+
+
+#: Listens to events as a browser does: it connects again by itself, and says after which event. Collects tags in `seen`.
+LISTEN = """() => new Promise(resolve => {
+    window.seen = [];
+    window.opened = 0;
+    const source = new EventSource("/events");
+    source.onmessage = message => window.seen.push(JSON.parse(message.data).tag);
+    source.onopen = () => { window.opened += 1; resolve(); };
+})"""
+
+
+def test_a_followed_job_goes_on_when_a_replica_dies(
+    page: Page, site: Site, fleet: tuple[str, ...], faults: Faults
+) -> None:
+    lab, held = site.lab, Held(site.lab)
+    # Log in, run and listen at one replica; go on at the other.
+    lab.kill("api2")
+    gui = SaltGui(page)
+    gui.log_in("ann", "pw-ann")
+    target, *command = held.state_words()
+    output = gui.run(target, " ".join(command), follow=True)
+    held.await_started()
+    jid = re.search(r"\d{20}", output.inner_text())
+    assert jid is not None
+    gui.close_box()
+    panel = gui.open("job", id=jid[0])
+    expect(panel.locator("#summary-jobs-active")).to_contain_text("2 active")
+    page.evaluate(LISTEN)
+    panel.locator(".small-button-for-click").get_by_text("⯈").click()
+    lab.start("api2")
+    lab.await_ready("api2")
+    # Between two requests of the page, which asks every five seconds.
+    with page.expect_response(lambda answer: "jobs.active" in (answer.request.post_data or "")):
+        pass
+    lab.kill("api")
+    held.let_go()
+    expect(panel.locator("#summary-jobs-active")).to_have_text("done")
+    for minion in lab.minions:
+        expect(panel.locator(".minion-id.host-success").get_by_text(minion)).to_be_visible()
+    returns = {f"salt/job/{jid[0]}/ret/{minion}" for minion in fleet}
+    page.wait_for_function("tags => tags.every(tag => window.seen.includes(tag))", arg=sorted(returns))
+    seen = page.evaluate("window.seen")
+    assert page.evaluate("window.opened") >= 2
+    assert [seen.count(tag) for tag in returns] == [1, 1]
+    # SaltGUI closes its own stream at the first error, and opens it again when the page is loaded.
+    faults.found[:] = [one for one in faults.found if "ERR_" not in one]
+    lab.start("api")
+    lab.await_ready("api")
+    gui.open("minions")
+    # SaltGUI does not show a return that is faster than the answer with the JID.
+    followed = gui.run("web1", "test.sleep 2", follow=True)
+    expect(followed.locator(".task-summary .minion-id.host-success")).to_have_text("web1")

@@ -27,6 +27,7 @@ from tests.roles.lab import SOON, Lab, until
 
 pytestmark = [pytest.mark.roles, pytest.mark.redis]
 
+
 @pytest.fixture(scope="module")
 def lab(module_labs: NewLab, tmp_path_factory: pytest.TempPathFactory) -> Lab:
     home = tmp_path_factory.mktemp("users")
