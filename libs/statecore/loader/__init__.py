@@ -243,6 +243,24 @@ class Loader:
                     return {name: loaded.parameters(name) for name in loaded.functions}
         return {}
 
+    def built_in_modules(self, kind: str, module: str) -> list[LoadedModule]:
+        """Return the built-in modules with this name, in the order in which they are tried: several serve ``pkg``.
+
+        Modules that cannot be used on this host are included, so do not call their functions. Only files that may
+        have this name are imported; one whose library is not installed is left out.
+        """
+        found = []
+        for source in self._index(kind).candidates(module):
+            if source.native:
+                try:
+                    loaded = native_module(source, _import_native(source), None)
+                except Unusable as reason:
+                    log.debug("%s is not listed: %s", source.path, reason)
+                    continue
+                if loaded.name == module:
+                    found.append(loaded)
+        return found
+
     def built_in(self, kind: str) -> dict[str, list[LoadedModule]]:
         """Map of module name to the list of built-in modules with this name, for one kind of modules.
 

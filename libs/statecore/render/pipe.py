@@ -281,6 +281,14 @@ class Pipes:
             positions = stateconf.with_full_ids(positions, source.sls)
         return positions
 
+    def template_text(self, source: SlsSource, names: Mapping[str, object], text: str) -> str:
+        """Return the text that Jinja makes of ``text``, with the name, variables and options of an SLS file. Raise
+        TemplateFault with file and line.
+        """
+        return self.jinja.render(
+            text, source.path, source.saltenv, self._with_kept(source, names), self._jinja_options
+        )
+
     def _inner_pipe(self, source: SlsSource) -> list[str]:
         """Return the names of the renderers that an SLS runs through, with those that ``stateconf`` runs in place of
         ``stateconf``.

@@ -337,6 +337,21 @@ class SlsTree:
                     return Mark(source.shown, line, column if self._pipes.columns else 0)
         return Mark(source.shown)
 
+    def positions(self, sls: str, saltenv: str) -> dict[tuple[str, ...], tuple[int, int]]:
+        """Map of the path of keys in an SLS file's data to (line, column) in the file, from 1. Raise SlsError if there
+        is no such file.
+        """
+        source = self.source(sls, saltenv)
+        return self._pipes.key_positions(source, self._names(source))
+
+    def rendered_text(self, sls: str, saltenv: str, text: str) -> str:
+        """Return the text that Jinja makes of ``text`` in place of an SLS file's own text, with the file's variables.
+
+        Raise SlsError if there is no such file, TemplateFault if it cannot be rendered.
+        """
+        source = self.source(sls, saltenv)
+        return self._pipes.template_text(source, self._names(source), text)
+
     def excerpt(self, mark: Mark | None) -> str:
         """Return the lines of an SLS file around a position, its line marked with an arrow (``<====``) as in Salt; ""
         for None or an unknown file.

@@ -8,7 +8,7 @@ if no other SLS of the tree declares the ID.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypedDict
@@ -46,13 +46,21 @@ _IN_TEMPLATES = frozenset({"undefined-name", "unknown-salt-function", "undefined
 _PLACE = re.compile(r"\s*\((\S+?)(?::(\d+))?\)$")
 
 
-def check(parts: RunParts, slses: Sequence[str] = (), *, pillar_known: bool = True) -> list[Finding]:
+def check(
+    parts: RunParts,
+    slses: Sequence[str] = (),
+    *,
+    pillar_known: bool = True,
+    standins: Mapping[str, Callable[..., object]] | None = None,
+) -> list[Finding]:
     """Return all findings, unsorted and possibly with duplicates. ``slses`` limits the check to these SLS references
     and globs.
 
-    ``pillar_known``: the pillar is the minion's own, so missing pillar keys are reported.
+    ``pillar_known``: the pillar is the minion's own, so missing pillar keys are reported. ``standins`` are functions
+    with which an SLS that does not render is rendered again, so that its states are checked all the same; None: those
+    of the run, and only an undefined name has this effect.
     """
-    checker = _Checker(parts, pillar_known=pillar_known)
+    checker = _Checker(parts, pillar_known=pillar_known, standins=standins)
     return _without_echoes(list(checker.everything(slses)))
 
 
@@ -78,6 +86,8 @@ class _Checker:
 
     parts: RunParts
     pillar_known: bool
+    #: Functions for a second rendering of an SLS that does not render; None: those of the run.
+    standins: Mapping[str, Callable[..., object]] | None = None
     #: ID or name -> the SLS that declare it, for all SLS that render.
     _declared: dict[str, list[str]] = field(default_factory=dict)
     _lookups: dict[str, functions.Known] = field(default_factory=dict)
@@ -112,7 +122,7 @@ class _Checker:
         empty.
         """
         stumbled = [one.fault for one in alone.faults if one.rule == "render" and one.fault.sls == sls]
-        if not any("is undefined" in fault.message for fault in stumbled):
+        if not stumbled or (self.standins is None and not any("is undefined" in fault.message for fault in stumbled)):
             return
         run = self.parts.run
         opts = {**run.opts, "allow_undefined": True}
@@ -122,7 +132,7 @@ class _Checker:
             opts=opts,
             grains=ctx.grains,
             pillar=ctx.pillar,
-            functions=ctx.functions,
+            functions=ctx.functions if self.standins is None else self.standins,
             renderers=run.tree.renderers,
         )
         tree.report_columns()

@@ -45,31 +45,36 @@ def of_sls(parts: RunParts, sls: str, saltenv: str, *, pillar: bool) -> Iterator
 
 
 def of_others(parts: RunParts) -> Iterator[Finding]:
-    """Yield the findings of ``statecore check`` in templates that are not SLS files (``.jinja``, ``.j2``, ``.jinja2``).
+    """Yield the findings of ``statecore check`` in templates that are not SLS files (``.jinja``, ``.j2``, ``.jinja2``)."""
+    files = parts.run.tree.files
+    for saltenv in files.envs():
+        for path in (path for path in files.paths(saltenv) if path.endswith(_TEMPLATES)):
+            yield from of_template(parts, path, saltenv)
+
+
+def of_template(parts: RunParts, path: str, saltenv: str) -> Iterator[Finding]:
+    """Yield the findings of ``statecore check`` in one template that is not an SLS file; none if there is no such file.
 
     Undefined names are not reported there, because the importing template defines them. Unknown functions are.
     """
     files = parts.run.tree.files
-    for saltenv in files.envs():
-        env = environment(files, saltenv, {}, {})
-        for path in (path for path in files.paths(saltenv) if path.endswith(_TEMPLATES)):
-            fetched = files.fetch(path, saltenv)
-            if fetched is None:
-                continue
-            try:
-                text = fetched.read_text("utf-8", "replace")
-            except OSError as error:
-                spot = templates.Spot("render", f"it cannot be read: {error.strerror}", 0, "", "")
-                yield spot_finding(spot, files.shown(fetched), "", "")
-                continue
-            try:
-                tree = env.parse(text, path)
-            except jinja2.TemplateSyntaxError as error:
-                spot = templates.Spot("render", f"Jinja syntax error: {error.message}", error.lineno, "", "")
-                yield spot_finding(spot, files.shown(fetched), text, "")
-                continue
-            for spot in _salt_calls(parts, tree):
-                yield spot_finding(spot, files.shown(fetched), text, "")
+    fetched = files.fetch(path, saltenv)
+    if fetched is None:
+        return
+    try:
+        text = fetched.read_text("utf-8", "replace")
+    except OSError as error:
+        spot = templates.Spot("render", f"it cannot be read: {error.strerror}", 0, "", "")
+        yield spot_finding(spot, files.shown(fetched), "", "")
+        return
+    try:
+        tree = environment(files, saltenv, {}, {}).parse(text, path)
+    except jinja2.TemplateSyntaxError as error:
+        spot = templates.Spot("render", f"Jinja syntax error: {error.message}", error.lineno, "", "")
+        yield spot_finding(spot, files.shown(fetched), text, "")
+        return
+    for spot in _salt_calls(parts, tree):
+        yield spot_finding(spot, files.shown(fetched), text, "")
 
 
 def _salt_calls(parts: RunParts, tree: jinja2.nodes.Template) -> Iterator[templates.Spot]:

@@ -65,7 +65,7 @@ FILTERS: Mapping[str, Callable[..., object]] = {
     "dict_to_sls_yaml_params": text.strict(text.sls_parameters),
     "difference": lists.difference,
     "dirname": os.path.dirname,
-    "dns_check": machine.dns_check,
+    "dns_check": machine.dns_check_filter,
     "exactly_n_true": lists.exactly,
     "exactly_one_true": lists.exactly_one,
     "extend_dict_key_value": lists.extend_value,

@@ -147,9 +147,21 @@ def _users(passwd: Path) -> Iterator[tuple[str, str]]:
             yield parts[0], parts[2]
 
 
+@jinja2.pass_context
+def dns_check_filter(
+    context: Context, addr: str, port: int, safe: bool = False, ipv6: bool | None = None
+) -> str:
+    """Jinja filter ``dns_check``: return the result of ``dns_check``. Raise TemplateRuntimeError if the option
+    ``jinja_dns_check`` is false.
+    """
+    opts = context.resolve("opts")
+    if hasattr(opts, "get") and not opts.get("jinja_dns_check", True):
+        raise jinja2.TemplateRuntimeError(f"dns_check: '{addr}' is not looked up, because jinja_dns_check is false")
+    return dns_check(addr, port, safe, ipv6)
+
+
 def dns_check(addr: str, port: int, safe: bool = False, ipv6: bool | None = None) -> str:
-    """Jinja filter: return an IP address of a host name: the first that accepts a connection on the port, else the
-    first.
+    """Return an IP address of a host name: the first that accepts a connection on the port, else the first.
 
     An IPv6 address is in square brackets. Raise TemplateRuntimeError if the name has no address.
     """

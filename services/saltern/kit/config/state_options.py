@@ -138,6 +138,7 @@ class StateOptions(Values):
     jinja_time_limit: int = option(
         20, "seconds of computing time for rendering one file, with any renderer; commands that it runs are not counted"
     )
+    jinja_dns_check: bool = option(True, "templates may look up names and try addresses with the filter dns_check")
     jinja_http_query: bool = option(False, "templates may send HTTP requests with the filter http_query")
     allow_undefined: bool = option(False, "undefined variables in templates are empty; False: they are an error")
     verify_ssl: bool = option(True, "http.query verifies the certificates of servers")
