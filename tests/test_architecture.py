@@ -20,7 +20,7 @@ PACKAGES = {**LIBRARIES, "saltern": ROOT / "services" / "saltern"}
 LAYERS: Mapping[str, tuple[str, ...]] = {
     "statecore": (
         *("model", "targeting", "host", "sources", "system", "render", "compile", "pillar", "loader", "engine"),
-        *("runtime", "analysis", "builtin"),
+        *("runtime", "analysis", "lsp", "builtin"),
     ),
     "saltern.kit": ("config", "command", "trees", "links", "jobs", "keys", "process"),
 }
@@ -64,6 +64,8 @@ DOORS: Mapping[str, tuple[str, ...]] = {
     "zmq": ("saltwire.zmq", "saltern"),
     "salt": (),
     "asyncio": ("saltern.api",),
+    # The protocol of editors stays at the edge of the language server.
+    **dict.fromkeys(("pygls", "lsprotocol"), ("statecore.lsp.server", "statecore.lsp.convert")),
 }
 
 #: Names that say nothing about what is inside; ``salt.utils`` is Salt's own name.

@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-import jinja2.defaults
+from jinja2.defaults import DEFAULT_NAMESPACE
+from jinja2.filters import FILTERS as JINJA_FILTERS
+from jinja2.tests import TESTS as JINJA_TESTS
 
 from statecore.analysis.sls_text.jinja_regions import Tag, TagKind, tag_at
 from statecore.analysis.sls_text.lines import Entry, SlsText, Span
@@ -110,9 +112,36 @@ VARIABLES: Mapping[str, str] = {
 }
 
 STATEMENTS = (
-    *("if", "elif", "else", "endif", "for", "endfor", "set", "endset", "macro", "endmacro", "call", "endcall", "filter"),
+    *(
+        "if",
+        "elif",
+        "else",
+        "endif",
+        "for",
+        "endfor",
+        "set",
+        "endset",
+        "macro",
+        "endmacro",
+        "call",
+        "endcall",
+        "filter",
+    ),
     *("endfilter", "include", "import", "from", "import_yaml", "import_json", "import_text", "load_yaml", "load_json"),
-    *("load_text", "endload", "do", "break", "continue", "block", "endblock", "extends", "raw", "endraw", "with", "endwith"),
+    *(
+        "load_text",
+        "endload",
+        "do",
+        "break",
+        "continue",
+        "block",
+        "endblock",
+        "extends",
+        "raw",
+        "endraw",
+        "with",
+        "endwith",
+    ),
     *("profile", "endprofile"),
 )
 
@@ -239,7 +268,11 @@ def _in_state(request: Request, above: Entry, written: _Written) -> Iterator[Ite
         yield from _values(request, function, state, written)
         return
     span = request.span(written.key)
-    if "." not in above.key and state.entry is above and (state.function_entry is None or state.function_entry.line == request.line):
+    if (
+        "." not in above.key
+        and state.entry is above
+        and (state.function_entry is None or state.function_entry.line == request.line)
+    ):
         module = request.catalogue.module("states", state.module)
         for name, one in sorted(module.functions.items()) if module else ():
             if not name.startswith("mod_"):
@@ -320,7 +353,11 @@ def _reachable(request: Request, module: str) -> Iterator[tuple[str, str]]:
             continue
         for state in declaration.states:
             key = (name, state.module)
-            if key not in seen and (not module or state.module == module) and not _is_own(request, file, declaration.entry):
+            if (
+                key not in seen
+                and (not module or state.module == module)
+                and not _is_own(request, file, declaration.entry)
+            ):
                 seen.add(key)
                 yield key
 
@@ -358,13 +395,17 @@ _Q = r"['\"]"
 _KEYS = re.compile(
     rf"(?:salt\[\s*{_Q}(pillar|grains)\.get{_Q}\s*\]|salt\.(pillar|grains)\.get|(?<![\w.])(pillar|grains)\.get)\(\s*{_Q}([^'\"\n]*)$"
 )
-_STEPS = re.compile(rf"(?<![\w.'\"])(pillar|grains)((?:\[\s*{_Q}[^'\"\n]*{_Q}\s*\]|\.\w+(?=[.\[]))*)(?:\[\s*{_Q}([^'\"\n]*)|\.(\w*))$")
+_STEPS = re.compile(
+    rf"(?<![\w.'\"])(pillar|grains)((?:\[\s*{_Q}[^'\"\n]*{_Q}\s*\]|\.\w+(?=[.\[]))*)(?:\[\s*{_Q}([^'\"\n]*)|\.(\w*))$"
+)
 _ONE_STEP = re.compile(rf"\[\s*{_Q}([^'\"\n]*){_Q}\s*\]|\.(\w+)")
 _SALT_ITEM = re.compile(rf"(?<![\w.])salt\[\s*{_Q}([\w.]*)$")
 _SALT_DOT = re.compile(r"(?<![\w.])salt\.(\w*(?:\.\w*)?)$")
 _FILTER = re.compile(r"\|\s*(\w*)$")
 _TEST = re.compile(r"\bis\s+(?:not\s+)?(\w*)$")
-_TEMPLATE = re.compile(rf"^[-+]?\s*(?:from|import|include|extends|import_yaml|import_json|import_text)\s+{_Q}([^'\"\n]*)$")
+_TEMPLATE = re.compile(
+    rf"^[-+]?\s*(?:from|import|include|extends|import_yaml|import_json|import_text)\s+{_Q}([^'\"\n]*)$"
+)
 _FROM = re.compile(rf"^[-+]?\s*from\s+{_Q}([^'\"\n]*){_Q}\s+import\s+(?:.*,\s*)?(\w*)$", re.DOTALL)
 _STATEMENT = re.compile(r"^[-+]?\s*(\w*)$")
 _NAME = re.compile(r"(?<![\w.'\"\]])([A-Za-z_]?\w*)$")
@@ -383,7 +424,11 @@ def _in_jinja(request: Request, tag: Tag, offset: int) -> Iterator[Item]:
 def _template_paths(request: Request, match: re.Match[str]) -> Iterator[Item]:
     typed = match[1]
     for file, at in request.index.known.items():
-        if at.tree == request.file.at.tree and file != request.path and at.path.endswith((*TEMPLATES, ".sls", ".yaml", ".yml", ".json")):
+        if (
+            at.tree == request.file.at.tree
+            and file != request.path
+            and at.path.endswith((*TEMPLATES, ".sls", ".yaml", ".yml", ".json"))
+        ):
             yield Item(at.path, "file", request.span(typed), group=1 if at.path.endswith(TEMPLATES) else 3)
 
 
@@ -393,7 +438,9 @@ def _imported(request: Request, match: re.Match[str]) -> Iterator[Item]:
     indexed = request.index.files.get(file) if file else None
     for one in indexed.facts.definitions if indexed else ():
         if one.how in ("macro", "set", "load"):
-            yield Item(one.name, "function" if one.how == "macro" else "variable", request.span(match[2]), detail=one.text)
+            yield Item(
+                one.name, "function" if one.how == "macro" else "variable", request.span(match[2]), detail=one.text
+            )
 
 
 def _keys(request: Request, match: re.Match[str]) -> Iterator[Item]:
@@ -464,12 +511,14 @@ def _salt_functions(request: Request, match: re.Match[str]) -> Iterator[Item]:
 
 
 #: Names of Jinja's filters and tests, and of Salt's.
-FILTER_NAMES = frozenset({*jinja2.defaults.DEFAULT_FILTERS, *FILTERS})
-TEST_NAMES = frozenset(name for name in (*jinja2.defaults.DEFAULT_TESTS, *TESTS) if name.isidentifier())
+FILTER_NAMES = frozenset({*JINJA_FILTERS, *FILTERS})
+TEST_NAMES = frozenset(name for name in (*JINJA_TESTS, *TESTS) if name.isidentifier())
 
 
 def _filters(request: Request, match: re.Match[str]) -> Iterator[Item]:
-    yield from _words(request, match[1], FILTER_NAMES, "function", lambda name: "Salt's" if name in FILTERS else "Jinja's")
+    yield from _words(
+        request, match[1], FILTER_NAMES, "function", lambda name: "Salt's" if name in FILTERS else "Jinja's"
+    )
 
 
 def _tests(request: Request, match: re.Match[str]) -> Iterator[Item]:
@@ -499,7 +548,7 @@ def _names(request: Request, match: re.Match[str]) -> Iterator[Item]:
     for name, text in VARIABLES.items():
         if name not in seen:
             yield Item(name, "variable", span, detail=text, group=2)
-    for name in sorted({*jinja2.defaults.DEFAULT_NAMESPACE, *GLOBALS}):
+    for name in sorted({*DEFAULT_NAMESPACE, *GLOBALS}):
         yield Item(name, "function", span, detail="global function", group=4)
 
 
@@ -521,4 +570,3 @@ _JINJA: Sequence[tuple[re.Pattern[str], Callable[[Request, re.Match[str]], Itera
     (_STATEMENT, _statements),
     (_NAME, _names),
 )
-

@@ -42,7 +42,10 @@ PURE = frozenset(
         *(f"pillar.{name}" for name in ("get", "item", "items", "keys", "ls", "raw", "filter_by")),
         *(f"match.{name}" for name in ("glob", "pcre", "list", "grain", "grain_pcre", "pillar", "pillar_pcre")),
         *(f"match.{name}" for name in ("ipcidr", "compound", "filter_by", "search_by", "ifelse")),
-        *(f"slsutil.{name}" for name in ("merge", "merge_all", "update", "boolstr", "banner", "file_exists", "dir_exists")),
+        *(
+            f"slsutil.{name}"
+            for name in ("merge", "merge_all", "update", "boolstr", "banner", "file_exists", "dir_exists")
+        ),
         *(f"defaults.{name}" for name in ("merge", "deepcopy", "update")),
         "config.option",
     }
@@ -124,7 +127,9 @@ class Overlay(Files):
 class PureFunctions(Mapping[str, Callable[..., object]]):
     """The execution functions of an untrusted tree: those in ``PURE``. Calling another one raises NotInEditor."""
 
-    def __init__(self, functions: Mapping[str, Function], data: Callable[[], Mapping[str, object]], exists: Callable[[str], bool]) -> None:
+    def __init__(
+        self, functions: Mapping[str, Function], data: Callable[[], Mapping[str, object]], exists: Callable[[str], bool]
+    ) -> None:
         """Serve ``functions``. ``data`` returns pillar, grains and options for ``config.get``; ``exists`` tells whether a
         function of this name exists on some host.
         """
@@ -338,7 +343,9 @@ class Session:
 
         return PureFunctions(runtime.functions, data, exists)
 
-    def _runtime(self, files: Files, grains: Mapping[str, object] | None, pillar: Mapping[str, object], root: str) -> Runtime:
+    def _runtime(
+        self, files: Files, grains: Mapping[str, object] | None, pillar: Mapping[str, object], root: str
+    ) -> Runtime:
         opts = {
             "id": self._id(),
             "file_roots": {env: list(listed) for env, listed in self.settings.file_roots.items()},
@@ -346,7 +353,11 @@ class Session:
             "host_root": root,
             "cachedir": str(self.scratch / "cache"),
             "pillar_safe_render_error": False,
-            **({"extension_modules": str(self.scratch / "modules")} if self.settings.trust else {"jinja_dns_check": False}),
+            **(
+                {"extension_modules": str(self.scratch / "modules")}
+                if self.settings.trust
+                else {"jinja_dns_check": False}
+            ),
         }
         return local_runtime(opts, grains=grains, pillar=pillar, files=files)
 
@@ -410,7 +421,10 @@ def _below(data: object, keys: tuple[str, ...]) -> object:
     """Return the value of a path of keys in rendered data; keys of a list are those of the maps in it."""
     for key in keys:
         if isinstance(data, list):
-            data = next((each for each in data if isinstance(each, Mapping) and key in each), {key: key} if key in data else _MISSING)
+            data = next(
+                (each for each in data if isinstance(each, Mapping) and key in each),
+                {key: key} if key in data else _MISSING,
+            )
         if not isinstance(data, Mapping):
             return _MISSING
         data = next((value for name, value in data.items() if str(name) == key), _MISSING)

@@ -20,7 +20,9 @@ _MASK = "\x00"
 
 _LEAD = re.compile(r"[ \t]*")
 _DASH = re.compile(r"-(?:[ \t]+|$)")
-_KEY = re.compile(r"""(?:"(?:\\.|[^"\\])*"|'(?:''|[^'])*'|[^\s#'"\[\]{},&*!|>%@`-][^#\n]*?|-[^\s#][^#\n]*?)(?=[ \t]*:(?:[ \t]|$))""")
+_KEY = re.compile(
+    r"""(?:"(?:\\.|[^"\\])*"|'(?:''|[^'])*'|[^\s#'"\[\]{},&*!|>%@`-][^#\n]*?|-[^\s#][^#\n]*?)(?=[ \t]*:(?:[ \t]|$))"""
+)
 _COMMENT = re.compile(r"(?:^|(?<=\s))#.*$")
 _BLOCK = re.compile(r"^(?:![\w!/-]*\s+|&\S+\s+)*[|>][+-]?\d?[+-]?$")
 _QUOTED = re.compile(r"""^(?:"(?:\\.|[^"\\])*"|'(?:''|[^'])*')""")
@@ -267,7 +269,11 @@ def _end_of_value(masked: Sequence[str], number: int, entry: Entry, statement: f
     depth = _depth(entry.value if entry.colon else entry.key)
     while depth > 0 and at + 1 < len(masked) and at - number < 200:
         line = masked[at + 1]
-        if line.strip() and len(line) - len(line.lstrip()) <= (entry.column if entry.dash < 0 else entry.dash) and line.strip()[0] not in "]}":
+        if (
+            line.strip()
+            and len(line) - len(line.lstrip()) <= (entry.column if entry.dash < 0 else entry.dash)
+            and line.strip()[0] not in "]}"
+        ):
             # A bracket that is not closed yet does not take the rest of the file.
             return number
         at += 1
