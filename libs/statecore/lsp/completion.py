@@ -289,7 +289,7 @@ def _in_state(request: Request, above: Entry, written: _Written) -> Iterator[Ite
         if name not in used | listed:
             yield Item(name, "property", span, f"{name}: ", "every state", text, group=4)
     for name in sorted(REFERRING - used):
-        yield Item(name, "keyword", span, f"{name}:\n{' ' * (written.column + 2)}- ", "requisite", group=3)
+        yield Item(name, "keyword", span, f"{name}:\n{' ' * written.column}- ", "requisite", group=3)
 
 
 def _state_of(facts: FileFacts, above: Entry) -> StateUse | None:

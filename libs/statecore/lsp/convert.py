@@ -98,6 +98,8 @@ class Converter:
             documentation=item.doc or None,
             sort_text=f"{item.group}{item.label}",
             filter_text=item.label,
+            # The text has its own indentation.
+            insert_text_mode=types.InsertTextMode.AsIs,
             text_edit=types.TextEdit(self.range(file, item.span), item.insert or item.label),
         )
 

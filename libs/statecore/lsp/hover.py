@@ -49,7 +49,9 @@ def _parts(
         function = catalogue.function("states" if kind == "state" else "modules", name)
         if function is not None:
             yield from function_text(function)
-        elif (module := catalogue.module("states" if kind == "state" else "modules", name)) is not None:
+        elif (
+            module := catalogue.module("states" if kind == "state" else "modules", name.partition(".")[0])
+        ) is not None:
             yield code(module.name)
             yield code(module.doc) if module.doc else ""
     elif kind == "argument":

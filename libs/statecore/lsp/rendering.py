@@ -9,8 +9,8 @@ editor says so. docs/decisions/ has the reasons.
 from __future__ import annotations
 
 import logging
-import tempfile
-from collections.abc import Callable, Iterator, Mapping
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -68,27 +68,44 @@ class NotInEditor(StatecoreError):
 class Overlay(Files):
     """A state tree in which the texts of open documents replace the files on disk."""
 
-    def __init__(self, files: LocalFiles, directory: Path, texts: Mapping[str, str]) -> None:
-        """Serve ``files``. ``texts`` maps paths on disk to the texts of open documents; ``directory`` gets copies of them."""
+    def __init__(
+        self,
+        files: LocalFiles,
+        roots: Mapping[str, Sequence[str]],
+        directory: Path,
+        texts: Mapping[str, str],
+    ) -> None:
+        """Serve ``files``, whose root directories are ``roots``. ``texts`` maps paths on disk to the texts of open
+        documents, also of those that are not saved yet; ``directory`` gets copies of them.
+        """
         self._files = files
         self._directory = directory
         self._texts = texts
+        #: Copy -> path on disk of the document, and the reverse.
         self._copies: dict[str, str] = {}
+        self._copy_of: dict[str, Path] = {}
+        #: saltenv -> path in the tree -> path on disk, of documents below its roots.
+        self._open: dict[str, dict[str, str]] = {}
+        for env, directories in roots.items():
+            for root in reversed(directories):
+                start = f"{root.rstrip('/')}/"
+                below = {file.removeprefix(start): file for file in texts if file.startswith(start)}
+                self._open.setdefault(env, {}).update(below)
 
     def fetch(self, path: str, saltenv: str = "base") -> Path | None:
         """Return the path of the file, or of a copy that holds the text of the open document."""
         found = self._files.fetch(path, saltenv)
-        text = self._texts.get(str(found)) if found is not None else None
-        if found is None or text is None:
+        file = str(found) if found is not None else self._open.get(saltenv, {}).get(path, "")
+        text = self._texts.get(file)
+        if text is None:
             return found
-        copy = self._directory / str(len(self._copies)) / found.name
-        known = next((Path(each) for each, shown in self._copies.items() if shown == str(found)), None)
-        if known is None:
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            self._copies[str(copy)] = str(found)
-            known = copy
-        known.write_text(text, "utf-8")
-        return known
+        if file not in self._copy_of:
+            copy = self._directory / str(len(self._copies)) / Path(file).name
+            copy.parent.mkdir(parents=True)
+            copy.write_text(text, "utf-8")
+            self._copies[str(copy)] = file
+            self._copy_of[file] = copy
+        return self._copy_of[file]
 
     def shown(self, fetched: Path) -> str:
         """Return the path of the file itself, also for a copy."""
@@ -99,8 +116,9 @@ class Overlay(Files):
         return self._files.envs()
 
     def paths(self, saltenv: str = "base", prefix: str = "") -> list[str]:
-        """Return the paths of the tree's files."""
-        return self._files.paths(saltenv, prefix)
+        """Return the paths of the tree's files, and of documents that are not saved yet."""
+        unsaved = (path for path in self._open.get(saltenv, {}) if path.startswith(prefix))
+        return sorted({*self._files.paths(saltenv, prefix), *unsaved})
 
     def dirs(self, saltenv: str = "base", prefix: str = "") -> list[str]:
         """Return the paths of the tree's directories."""
@@ -312,6 +330,7 @@ class Session:
         runtime = self._runtime(files, grains, pillar, root)
         parts = runtime.run_parts({"test": True})
         if self.settings.trust:
+            parts.fetch_modules(files.envs())
             return parts
         functions = self._functions(runtime)
         tree = SlsTree(
@@ -368,7 +387,15 @@ class Session:
         return path
 
     def _overlay(self) -> Overlay:
-        return Overlay(LocalFiles(self.settings.file_roots), Path(tempfile.mkdtemp(dir=self.scratch)), self.texts)
+        roots = self.settings.file_roots
+        return Overlay(LocalFiles(roots), roots, self._directory("states"), self.texts)
+
+    def _directory(self, name: str) -> Path:
+        """Return an empty directory for copies of documents."""
+        directory = self.scratch / name
+        shutil.rmtree(directory, ignore_errors=True)
+        directory.mkdir()
+        return directory
 
     def _pillar(self, files: Files, grains: Mapping[str, object]) -> dict[str, object]:
         """Return the minion's pillar, compiled anew; its errors are under ``_errors``."""
@@ -392,8 +419,8 @@ class Session:
         return {**made.data, **({"_errors": list(made.errors)} if made.errors else {})}
 
     def _pillar_files(self) -> Overlay:
-        files = PillarFiles({"pillar_roots": {"base": [self.settings.pillar]}})
-        return Overlay(files, Path(tempfile.mkdtemp(dir=self.scratch)), self.texts)
+        roots = {"base": [self.settings.pillar]}
+        return Overlay(PillarFiles({"pillar_roots": roots}), roots, self._directory("pillar"), self.texts)
 
     def _pillar_tree(self, files: Files, grains: Mapping[str, object], pillar: Mapping[str, object]) -> SlsTree:
         runtime = self._runtime(files, grains, pillar, "/" if self.settings.trust else str(self._nowhere()))

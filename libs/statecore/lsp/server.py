@@ -77,7 +77,10 @@ class SlsServer(LanguageServer):
         """Send the findings of a file to the editor."""
         with self.state.lock:
             converted = [self.converter().diagnostic(file, each) for each in found]
-        self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri_of(file), converted))
+        uri = uri_of(file)
+        document = self.workspace.text_documents.get(uri)
+        version = document.version if document is not None else None
+        self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, converted, version))
 
     def indexed(self, uri: str) -> tuple[str, IndexedFile] | None:
         """Return (path, facts) of a document; None if it is not open and no file of the trees."""

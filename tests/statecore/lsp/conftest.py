@@ -79,10 +79,11 @@ class Editor:
         self._client = LanguageClient("test", "1")
         self._changed = threading.Condition()
         self._found: dict[str, list[types.Diagnostic]] = {}
-        self._published: dict[str, int] = {}
+        self._checked: dict[str, int | None] = {}
         self._versions: dict[str, int] = {}
+        self._texts: dict[str, str] = {}
         self.messages: list[str] = []
-        self._client.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)(self._publish)
+        self._client.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)(lambda params: self._publish(params))
         self._client.feature(types.WINDOW_SHOW_MESSAGE)(lambda params: self.messages.append(params.message))
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "libs"), str(ROOT)])}
         code = "from statecore.analysis.commands.main import main; raise SystemExit(main())"
@@ -105,7 +106,7 @@ class Editor:
     def _publish(self, params: types.PublishDiagnosticsParams) -> None:
         with self._changed:
             self._found[params.uri] = list(params.diagnostics)
-            self._published[params.uri] = self._published.get(params.uri, 0) + 1
+            self._checked[params.uri] = params.version
             self._changed.notify_all()
 
     def uri(self, path: str) -> str:
@@ -114,9 +115,12 @@ class Editor:
     def open(self, path: str, text: str) -> None:
         """Opens a document, or changes the one that is open."""
         uri = self.uri(path)
+        new = path not in self._texts
+        # Versions go on when a document is opened again, so that late findings of the earlier one are known as such.
         self._versions[uri] = self._versions.get(uri, 0) + 1
-        if self._versions[uri] == 1:
-            item = types.TextDocumentItem(uri, "sls", 1, text)
+        self._texts[path] = text
+        if new:
+            item = types.TextDocumentItem(uri, "sls", self._versions[uri], text)
             self._client.text_document_did_open(types.DidOpenTextDocumentParams(item))
         else:
             document = types.VersionedTextDocumentIdentifier(self._versions[uri], uri)
@@ -124,9 +128,13 @@ class Editor:
             self._client.text_document_did_change(types.DidChangeTextDocumentParams(document, [change]))
 
     def close(self, path: str) -> None:
-        self._versions.pop(self.uri(path), None)
+        self._texts.pop(path, None)
         document = types.TextDocumentIdentifier(self.uri(path))
         self._client.text_document_did_close(types.DidCloseTextDocumentParams(document))
+
+    def close_all(self) -> None:
+        for path in list(self._texts):
+            self.close(path)
 
     def changed_on_disk(self, path: str) -> None:
         event = types.FileEvent(self.uri(path), types.FileChangeType.Changed)
@@ -151,9 +159,7 @@ class Editor:
         return answer.contents.value if answer else ""
 
     def definition(self, path: str, text: str) -> list[str]:
-        answer = self._run(
-            self._client.text_document_definition_async(types.DefinitionParams(**self.at(path, text)))
-        )
+        answer = self._run(self._client.text_document_definition_async(types.DefinitionParams(**self.at(path, text))))
         return [self._place(each) for each in answer or []]
 
     def references(self, path: str, text: str) -> list[str]:
@@ -199,31 +205,24 @@ class Editor:
             types.CodeActionContext(here),
         )
         answer = self._run(self._client.text_document_code_action_async(params))
-        made = {each.title: self._edited(each.edit, {path: marked.text}) for each in answer or []}
+        made = {each.title: self._edited(each.edit) for each in answer or []}
         return {title: texts[path] for title, texts in made.items()}
 
-    def _edited(self, edit: types.WorkspaceEdit, texts: Mapping[str, str] | None = None) -> dict[str, str]:
+    def _edited(self, edit: types.WorkspaceEdit) -> dict[str, str]:
         made = {}
         for uri, edits in (edit.changes or {}).items():
             path = uri.removeprefix(f"{self.folder.as_uri()}/")
-            document = self._versions.get(uri)
-            known = texts.get(path) if texts else None
-            text = known if known is not None else (self._open_text(path) if document else (self.folder / path).read_text())
-            made[path] = _with_edits(text, edits)
+            text = self._texts.get(path)
+            made[path] = _with_edits((self.folder / path).read_text() if text is None else text, edits)
         return made
-
-    def _open_text(self, path: str) -> str:
-        return self._texts[path]
 
     def diagnostics(self, path: str, text: str) -> list[types.Diagnostic]:
         """Findings of a document, after it was checked as it is now."""
         uri = self.uri(path)
-        with self._changed:
-            before = self._published.get(uri, 0)
         self.open(path, text)
         deadline = time.monotonic() + _SECONDS
         with self._changed:
-            while self._published.get(uri, 0) == before:
+            while self._checked.get(uri) != self._versions[uri]:
                 assert self._changed.wait(deadline - time.monotonic()), f"no findings of {path}"
             return self._found[uri]
 
@@ -270,8 +269,8 @@ def plant(folder: Path, files: Mapping[str, str]) -> None:
 
 
 @pytest.fixture(scope="package")
-def editor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Editor]:
-    """An editor that has opened ``TREE``. Tests open documents of their own names in it."""
+def one_editor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Editor]:
+    """An editor whose workspace is ``TREE``; starting one takes seconds."""
     folder = tmp_path_factory.mktemp("workspace")
     plant(folder, TREE)
     made = Editor(folder, settings={"grains": "grains.yaml"})
@@ -280,3 +279,10 @@ def editor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Editor]:
     made.close("srv/salt/ready.sls")
     yield made
     made.end()
+
+
+@pytest.fixture
+def editor(one_editor: Editor) -> Iterator[Editor]:
+    """An editor whose workspace is ``TREE``, without open documents."""
+    yield one_editor
+    one_editor.close_all()

@@ -1,8 +1,7 @@
 """Format SLS files: indentation, blanks and empty lines, never a value. Pure.
 
 The result is proven: the YAML around the Jinja tags must have the same events before and after, else the text stays as it was.
-A text whose YAML cannot be read that way (a template makes the structure) keeps its indentation, and loses trailing
-blanks only.
+A text that is no YAML without its tags (a template makes the structure) stays as it was, too.
 """
 
 from __future__ import annotations
@@ -31,10 +30,13 @@ def formatted(text: str) -> str:
         return text
     spaced = _spaced_tags(text)
     known = _events(spaced)
-    made = _laid_out(read(spaced)) if known is not None else None
+    if known is None:
+        return text
+    made = _laid_out(read(spaced))
     if made is not None and _events(made) == known:
         return made
-    return _stripped(read(spaced)) if known == _events(_stripped(read(spaced))) else spaced
+    stripped = _stripped(read(spaced))
+    return stripped if _events(stripped) == known else text
 
 
 def _no_yaml(text: str) -> bool:
@@ -94,11 +96,7 @@ def _kept_lines(source: SlsText) -> dict[int, Entry]:
     kept: dict[int, Entry] = {}
     for number, entry in enumerate(source.entries):
         following = source.entries[number + 1].line if number + 1 < len(source.entries) else len(source.lines)
-        text = source.lines[entry.line]
-        value = text[entry.value_span.start :].strip() if entry.colon else text[entry.column :].strip()
-        end = entry.line
-        if entry.block or (value[:1] in "'\"" and value.count(value[:1]) % 2) or value[:1] in "[{":
-            end = following - 1
+        end = following - 1 if entry.block else min(entry.end, following - 1)
         for line in range(entry.line + 1, end + 1):
             if (
                 entry.block
@@ -194,10 +192,9 @@ def _entry_line(source: SlsText, entry: Entry, column: int) -> str:
     if entry.colon:
         colon = entry.value_span.start - entry.column
         head, value = rest[:colon].rstrip(), rest[colon:]
-        rest = f"{head} {value}" if value.strip() else head
-        if value.startswith("#"):
-            # The blanks before a comment are its author's.
-            rest = line[entry.column :]
+        # The blanks before a comment are its author's.
+        comment = value.lstrip().startswith("#")
+        rest = rest if comment else f"{head} {value.lstrip()}" if value.strip() else head
     if entry.dash < 0:
         return " " * column + rest
     dashes = source.lines[entry.line][: entry.column].count("-")
