@@ -40,7 +40,8 @@ TREE: Mapping[str, str] = {
     ),
     "srv/salt/_modules/stock.py": 'def level(item, unit="kg"):\n    """Return the level of an item."""\n    return 1\n',
     "srv/salt/_states/shelf.py": (
-        '__virtualname__ = "rack"\n\n\ndef filled(name, boxes=1):\n    """Fill a rack.\n\n    boxes\n        number of boxes\n    """\n'
+        '__virtualname__ = "rack"\n\n\ndef filled(name, boxes=1):\n    """Fill a rack.\n\n    boxes\n'
+        '        number of boxes\n    """\n'
     ),
     "srv/pillar/top.sls": "base:\n  '*':\n    - site\n",
     "srv/pillar/site.sls": "site:\n  port: 8080\n  name: {{ grains['id'] }}.example.org\nsecret-word: x\n",

@@ -17,7 +17,7 @@ CASES = [
     ("argument", SLS, "x:\n  file.managed:\n    - nmae: /x\n", ["3:7 unknown-argument"]),
     ("function", SLS, "x:\n  file.manged:\n    - name: /x\n", ["2:3 unknown-function"]),
     ("YAML", SLS, "x:\n  file.managed\n    - name: /x\n", ["3:5 render"]),
-    ("Jinja", SLS, "x:\n  file.managed:\n    - name: {{ pillar.site.port | nofilter }}\n", ["3:1 render"]),
+    ("Jinja", SLS, "x:\n  file.managed:\n    - name: {{ pillar.site.port | nofilter }}\n", ["3:5 render"]),
     ("undefined", SLS, "{% if grains.os == 'x' %}{{ missing }}{% endif %}\n", ["1:29 undefined-name"]),
     (
         "through the pipe",
@@ -213,8 +213,8 @@ def test_a_trusted_tree_runs_its_functions(tmp_path: Path) -> None:
     editor = Editor(tmp_path, "--trust", settings={"grains": "grains.yaml"})
     try:
         document = "x:\n  cmd.run:\n    - name: {{ salt['stock.level']('a')█ }}\n"
-        assert "\n1\n" in editor.hover(SLS, document)
         assert editor.problems(SLS, document.replace("█", "")) == []
+        assert "\n1\n" in editor.hover(SLS, document)
     finally:
         editor.end()
 
