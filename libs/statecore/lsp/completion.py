@@ -147,6 +147,9 @@ STATEMENTS = (
 
 _BOOLEANS = ("True", "False")
 
+#: Most IDs, and most proposals of one answer. A list of so many is marked as incomplete, and the editor asks again.
+MOST = 200
+
 
 def complete(request: Request) -> list[Item]:
     """Return the proposals for the text before the cursor, in no particular order."""
@@ -238,7 +241,7 @@ def _at_top(request: Request, written: _Written) -> Iterator[Item]:
 
 
 def _extended_ids(request: Request, written: _Written) -> Iterator[Item]:
-    for name, module in _reachable(request, ""):
+    for name, module in _reachable(request, "", written.key):
         yield Item(name, "reference", request.span(written.key), f"{name}:", detail=module)
 
 
@@ -321,12 +324,12 @@ def _requisites(request: Request, written: _Written) -> Iterator[Item]:
         if module == "sls":
             yield from _sls_names(request, written.value)
             return
-        for name, found in _reachable(request, module):
+        for name, found in _reachable(request, module, written.value):
             yield Item(name, "reference", request.span(written.value), detail=found)
         return
     span = request.span(written.key)
     modules = set()
-    for name, found in _reachable(request, ""):
+    for name, found in _reachable(request, "", written.key):
         modules.add(found)
         yield Item(f"{found}: {name}", "reference", span, group=2)
     for module in sorted(modules - {""} | {"sls", "id"}):
@@ -338,28 +341,33 @@ def _requisite_value(request: Request, typed: str) -> Iterator[Item]:
     inner = re.search(r"(?:^|[\[{,]\s*)(?:([\w.]+):\s+)?([^\[{,:]*)$", typed)
     if inner is None:
         return
-    for name, found in _reachable(request, inner[1] or ""):
+    for name, found in _reachable(request, inner[1] or "", inner[2]):
         label = name if inner[1] else f"{found}: {name}"
         yield Item(label, "reference", request.span(inner[2]), detail=found)
 
 
-def _reachable(request: Request, module: str) -> Iterator[tuple[str, str]]:
-    """Yield (ID, state module) of this file and of those that it includes first, then of all others of its environment."""
-    included = request.index.includes_of(request.path)
+def _reachable(request: Request, module: str, typed: str) -> Iterator[tuple[str, str]]:
+    """Yield (ID, state module) whose ID or module contains ``typed``: of this file first, then of those that it includes,
+    then of all others of its environment. At most ``MOST`` are yielded.
+    """
+    index, wanted = request.index, typed.lower()
+    included = index.includes_of(request.path)
+    near = [request.path, *sorted(included - {request.path})]
     seen: set[tuple[str, str]] = set()
-    listed = sorted(request.index.ids(), key=lambda one: (one[1] != request.path, one[1] not in included, one[0]))
-    for name, file, declaration in listed:
-        if request.index.files[file].at.env != request.file.at.env and file != request.path:
+    for file in (*near, *(each for each in index.files if each not in included)):
+        indexed = index.files.get(file)
+        if indexed is None or indexed.kind != "sls" or indexed.at.env != request.file.at.env:
             continue
-        for state in declaration.states:
-            key = (name, state.module)
-            if (
-                key not in seen
-                and (not module or state.module == module)
-                and not _is_own(request, file, declaration.entry)
-            ):
+        for one in indexed.facts.declared():
+            for state in one.states:
+                key = (one.id, state.module)
+                fits = wanted in one.id.lower() or wanted in f"{state.module}: {one.id}".lower()
+                if not fits or key in seen or (module and state.module != module) or _is_own(request, file, one.entry):
+                    continue
                 seen.add(key)
                 yield key
+                if len(seen) >= MOST:
+                    return
 
 
 def _is_own(request: Request, file: str, entry: Entry) -> bool:

@@ -237,12 +237,6 @@ class TreeIndex:
             if self.files[file].at.tree != "pillar":
                 yield from ((file, one) for one in listed)
 
-    def ids(self) -> Iterator[tuple[str, str, Declaration]]:
-        """Yield (ID, file, declaration) of all declared IDs."""
-        for file, indexed in self.files.items():
-            if indexed.kind == "sls":
-                yield from ((one.id, file, one) for one in indexed.facts.declared())
-
     def declared_in(self) -> dict[str, list[str]]:
         """Map of ID or state name to the SLS references that declare it."""
         return {

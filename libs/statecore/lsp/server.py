@@ -17,7 +17,7 @@ from pygls.lsp.server import LanguageServer
 from statecore.analysis.sls_text.formatting import formatted
 from statecore.analysis.sls_text.jinja_regions import TagKind
 from statecore.lsp import actions, navigation
-from statecore.lsp.completion import Request, complete
+from statecore.lsp.completion import MOST, Request, complete
 from statecore.lsp.convert import Converter, hint_of, locations, path_of, uri_of
 from statecore.lsp.cursor import subject_at, tag_text
 from statecore.lsp.findings import Diagnostic
@@ -32,9 +32,6 @@ log = logging.getLogger(__name__)
 
 #: Characters after which an editor asks for completion by itself.
 _TRIGGERS = [".", ":", " ", "/", "'", '"', "[", "|", "-"]
-
-#: Most proposals in one answer. A longer list is marked as incomplete, and the editor asks again.
-_MOST = 500
 
 #: Files whose changes on disk the editor reports.
 _WATCHED = "**/*.{sls,jinja,jinja2,j2,yaml,yml,json,py}"
@@ -163,10 +160,10 @@ def _completion(ls: SlsServer, params: types.CompletionParams) -> types.Completi
         request = Request(state.index, state.catalogue, indexed, file, line, column, state.minion)
         items = complete(request)
         typed = {item.span: indexed.facts.source.lines[line][item.span.start : column].lower() for item in items}
-        fitting = [item for item in items if typed[item.span] in item.label.lower()] if len(items) > _MOST else items
+        fitting = [item for item in items if typed[item.span] in item.label.lower()] if len(items) > MOST else items
         fitting.sort(key=lambda item: (item.group, not item.label.lower().startswith(typed[item.span]), item.label))
-        shown = [converter.item(file, item) for item in fitting[:_MOST]]
-    return types.CompletionList(len(items) > _MOST, shown)
+        shown = [converter.item(file, item) for item in fitting[:MOST]]
+    return types.CompletionList(len(items) >= MOST, shown)
 
 
 def _hover(ls: SlsServer, params: types.HoverParams) -> types.Hover | None:
