@@ -281,9 +281,9 @@ OWN_STEPS = [
     (
         "terminal",
         "installed",
-        {"name": "one", "use_vt": True, **ONLY},
+        {"name": "Two.Words", "use_vt": True, **WHERE},
         False,
-        (True, {}, "All packages were successfully installed"),
+        (True, {"two-words==0.3": "Installed"}, INSTALLED),
     ),
     (
         "repo",
