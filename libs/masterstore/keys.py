@@ -66,6 +66,7 @@ KEYS: tuple[KeySpec, ...] = (
     KeySpec("cursors", "salt:publisher:cursors", "hash", "none: one entry a publisher", "publisher", "publisher", "publishers remove entries without a sign of life for an hour", "publisher -> stream id of the publication that it sent last; *: the last one that any publisher sent"),
     KeySpec("publisher_signs", "salt:publisher:signs", "hash", "none: one entry a publisher", "publisher", "publisher", "publishers remove entries without a sign of life for an hour", "publisher -> milliseconds of its last sign of life"),
     KeySpec("events", "salt:events", "stream", "none: capped", "mworker, maintenance", "reactor", "about events_kept_count entries (MAXLEN ~)", "events whose tags some reader wants: number, tag and data as on the bus; the event of a return is written in the same step as the return. mac: time, number and code by which readers know that a role of this master kept the event"),
+    KeySpec("reqservers", "salt:reqservers", "hash", "a minute", "mworker", "mworker, runners", "TTL; the number of reqservers", "reqserver -> JSON of its figures: waiting requests, workers and busy workers by pool, connections of minions, and the milliseconds of the report"),
     KeySpec("stock_sign_ins", "salt:stock:sign-ins", "zset", "a minute", "mworker", "publisher", "TTL; writes remove entries older than a minute", "stock minion, scored by the milliseconds (Redis' clock) of its last sign-in: it may have forgotten jobs that it received before"),
     KeySpec("master_keys", "salt:keys:master", "hash", "90 days", "mworker", "mworker", "TTL; the number of minions", "minion -> fingerprint of the master's key that it accepts, as its last sign-in showed while two keys were valid (saltern rotate master)"),
     KeySpec("events_count", "salt:events:count", "string", "none: one number", "mworker, maintenance", "reactor", "one number", "number of the newest event in the stream"),
@@ -118,6 +119,7 @@ RUNNERS = "salt:runners"
 PUBLICATIONS = "salt:publications"
 CURSORS = "salt:publisher:cursors"
 PUBLISHER_SIGNS = "salt:publisher:signs"
+REQSERVERS = "salt:reqservers"
 STOCK_SIGN_INS = "salt:stock:sign-ins"
 EVENTS = "salt:events"
 EVENTS_COUNT = "salt:events:count"

@@ -18,6 +18,7 @@ from masterstore.jobs import Jobs
 from masterstore.locks import Locks
 from masterstore.master_keys import MasterKeyRecords
 from masterstore.minion_keys import MinionKeys
+from masterstore.overview import Overview
 from masterstore.publications import Publications
 from masterstore.record_mac import Records
 from masterstore.replays import Replays
@@ -63,6 +64,7 @@ class Store:
         self.sign_ins = SignIns(client, records)
         self.tokens = Tokens(client, records)
         self.locks = Locks(client)
+        self.overview = Overview(client)
         self.schema = Schema(client)
 
     @classmethod

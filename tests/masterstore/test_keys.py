@@ -71,6 +71,7 @@ def everything(store: Store) -> None:
     store.runner_jobs.tell(BEGUN, "vim", {"kill": True}, ttl=1000)
     store.publications.save_cursors(["publisher-1"], "1-1")
     store.publications.give_sign("publisher-1", 1)
+    store.overview.report_reqserver("req-1", {"at": 1})
     for state in ("accepted", "pending", "rejected", "denied"):
         store.minion_keys.store(f"minion-{state}", "PEM", state)
     store.sign_ins.begin("minion-accepted", "PEM", 1)
@@ -106,6 +107,7 @@ def everything(store: Store) -> None:
 
 #: Rows whose key ends by itself, and the largest number of seconds until then in ``everything``.
 ENDS = {
+    "reqservers": 60,
     "pillar_cache": 500,
     "load": 1000,
     "ret": 1000,
@@ -222,6 +224,7 @@ def test_keys_are_spelled_as_the_table_has_them(spec: KeySpec) -> None:
         "publications": keys.PUBLICATIONS,
         "cursors": keys.CURSORS,
         "publisher_signs": keys.PUBLISHER_SIGNS,
+        "reqservers": keys.REQSERVERS,
         "stock_sign_ins": keys.STOCK_SIGN_INS,
         "master_keys": keys.MASTER_KEYS,
         "minion_keys": keys.minion_keys("accepted"),

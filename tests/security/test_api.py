@@ -10,8 +10,9 @@ from typing import Any
 import httpx
 import pytest
 
-from saltern.api.application import Api, application
+from saltern.api.application import application
 from saltern.api.event_feed import EventFeed
+from saltern.api.server import Api
 from saltern.api.settings import ApiSettings
 from saltern.kit.config.master import MasterOptions
 from saltern.kit.links.control import ControlError

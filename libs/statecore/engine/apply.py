@@ -28,7 +28,8 @@ def settle(plan: Plan, name: object, *, test: bool, shown: Callable[[str], str] 
 
 def _settled(plan: Plan, name: object, *, test: bool, shown: Callable[[str], str]) -> dict[str, object]:
     if not plan.steps:
-        return _entry(name, plan.changes, plan.result, [*plan.notes, plan.comment])
+        comment = (test and plan.in_test) or plan.comment
+        return _entry(name, plan.changes, plan.result, [*plan.notes, comment])
     if test:
         return _entry(name, plan.changes, None, [*plan.notes, plan.comment])
     comments = list(plan.notes)

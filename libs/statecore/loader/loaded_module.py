@@ -6,7 +6,7 @@ import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import FunctionType, ModuleType
+from types import FunctionType, MethodType, ModuleType
 from typing import Protocol
 
 from statecore.loader.arguments import Parameters, misfit
@@ -130,7 +130,8 @@ def bind_native(function: Function, ctx: Context, /) -> Function:
 def native_module(source: ModuleFile, module: ModuleType, ctx: Context | None) -> LoadedModule:
     """Return a built-in module as LoadedModule, with the functions, name and aliases that its file declares.
 
-    In execution modules, a function that does not take ``ctx`` first is a helper of its file and is left out. The names
+    A file declares a function by ``def`` or, where several modules share the function, by ``name = object.method``. In
+    execution modules, a function that does not take ``ctx`` first is a helper of its file and is left out. The names
     VIRTUAL, ALIASES, OUTPUTTERS and OPTIONS of the file are read. An alias that starts with ``_`` is internal: states
     and modules call it through their Context, and no listing or job does. ``PARTS`` of a package lists submodules whose
     functions are added. Raise Unusable if the file's function ``available(ctx)`` returns a reason. If ``ctx`` is None,
@@ -147,8 +148,7 @@ def native_module(source: ModuleFile, module: ModuleType, ctx: Context | None) -
         for name, value in vars(part).items()
         if not name.startswith("_")
         and name not in hidden
-        and isinstance(value, FunctionType)
-        and value.__module__ == part.__name__
+        and (isinstance(value, MethodType) or (isinstance(value, FunctionType) and value.__module__ == part.__name__))
         and (source.kind != "modules" or _takes_ctx(value))
     }
     for public, python_name in aliases.items():
@@ -169,10 +169,13 @@ def native_module(source: ModuleFile, module: ModuleType, ctx: Context | None) -
     )
 
 
-def _takes_ctx(function: FunctionType) -> bool:
-    """Return whether ``ctx`` is the first parameter. A decorated function without named parameters counts as one."""
+def _takes_ctx(function: FunctionType | MethodType) -> bool:
+    """Return whether ``ctx`` is the first parameter (of a method: the first after ``self``). A decorated function without
+    named parameters counts as one.
+    """
     code = function.__code__
-    return not code.co_argcount or code.co_varnames[0] in ("ctx", "_ctx")
+    names = code.co_varnames[int(isinstance(function, MethodType)) : code.co_argcount]
+    return not names or names[0] in ("ctx", "_ctx")
 
 
 def plain_module(source: ModuleFile, module: ModuleType) -> LoadedModule:

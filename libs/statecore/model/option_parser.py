@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NoReturn
 
 from statecore.model.nearest import close_matches
@@ -32,7 +32,12 @@ class OptionParser(argparse.ArgumentParser):
         words = message.removeprefix(_UNKNOWN).split()
         word = next((each.partition("=")[0] for each in words if each.startswith("--")), "")
         near = close_matches(word, _options(self), n=1) if word else []
-        return f"{message}; did you mean '{near[0]}'?" if near else message
+        told = self._unknown(words) or message
+        return f"{told}; did you mean '{near[0]}'?" if near else told
+
+    def _unknown(self, words: Sequence[str]) -> str:
+        """Return the message about words that are no options of the command; empty: argparse's message."""
+        return ""
 
 
 def _options(parser: argparse.ArgumentParser) -> Iterator[str]:

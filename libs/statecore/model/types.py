@@ -114,16 +114,18 @@ class Plan(NamedTuple):
     warnings: tuple[str, ...] = ()
     #: True: the changes trigger no requisite (key ``skip_req`` of the state's return).
     skip_req: bool = False
+    #: Comment of a plan without steps in test mode, if Salt words it differently there; empty: ``comment``.
+    in_test: str = ""
 
     @classmethod
-    def unchanged(cls, comment: str, notes: Sequence[str] = ()) -> Plan:
+    def unchanged(cls, comment: str, notes: Sequence[str] = (), *, in_test: str = "") -> Plan:
         """Return a Salt state's plan without steps: the host is already in the desired state."""
-        return cls(result=True, comment=comment, notes=tuple(notes))
+        return cls(result=True, comment=comment, notes=tuple(notes), in_test=in_test)
 
     @classmethod
-    def failed(cls, comment: str, changes: Mapping[str, object] | None = None) -> Plan:
+    def failed(cls, comment: str, changes: Mapping[str, object] | None = None, *, in_test: str = "") -> Plan:
         """Return a Salt state's plan without steps that fails with ``comment``: the desired state cannot be reached."""
-        return cls(result=False, comment=comment, changes=changes or {})
+        return cls(result=False, comment=comment, changes=changes or {}, in_test=in_test)
 
     @classmethod
     def change(

@@ -115,9 +115,8 @@ class Signers:
             )
             verdict = openpgp_signatures.SignatureVerdict(result.get("res") is True, str(result.get("message") or ""))
         if not verdict.good:
-            for address, place in zip(detached, places, strict=True):
-                if address.startswith(downloads.SCHEMES):
-                    place.unlink(missing_ok=True)
+            for address in detached:
+                forget(ctx, address, saltenv)
             raise CommandError(f"The file's signature could not be verified: {verdict.message}")
 
     def _asked(self, ctx: Context, **given: object) -> Mapping[str, object]:
@@ -186,8 +185,7 @@ class FileVerification:
         try:
             self.signers.check(ctx, place, self.hash_signature, saltenv, verify_ssl=self.verify_ssl)
         except CommandError as error:
-            if given.startswith(downloads.SCHEMES):
-                place.unlink(missing_ok=True)
+            forget(ctx, given, saltenv)
             raise CommandError(f"{downloads.shown(given)}: {error}") from error
 
     def is_met(self, ctx: Context, source: object, content: bytes | Path) -> bool:
@@ -228,6 +226,20 @@ def path_of(ctx: Context, address: str, saltenv: str, *, verify_ssl: bool = True
     if isinstance(found, str):
         raise CommandError(found)
     return found.path
+
+
+def forget(ctx: Context, address: str, saltenv: str) -> None:
+    """Remove the copy of a source from the minion's cache, because its signature was refused.
+
+    Files of the host, and of a state tree on this machine, are no copies and stay.
+    """
+    if address.startswith(downloads.SCHEMES):
+        downloads.remove(downloads.cached_at(address, cache_of(ctx), saltenv))
+    elif tree_url.is_tree_url(address):
+        relative, named = tree_url.split(address)
+        found = ctx.files.fetch(relative, named or saltenv)
+        if found is not None and found.is_relative_to(cache_of(ctx) / "files"):
+            found.unlink(missing_ok=True)
 
 
 def fetch_url(ctx: Context, address: str, name: str, saltenv: str, wanted: FileVerification) -> Path:

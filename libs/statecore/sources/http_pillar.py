@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import NamedTuple
+from dataclasses import dataclass
 from urllib.parse import quote, urlsplit
 
 from statecore.model.context import Context
@@ -14,31 +14,55 @@ from statecore.model.values import traverse
 _GRAIN = re.compile(r"<(.*?)>")
 
 
-class Login(NamedTuple):
-    """What a request sends beside its URL: headers, and a user with a password or (user, password) in ``auth``."""
+@dataclass(frozen=True)
+class HttpPillar:
+    """An external pillar whose data a web server sends in the format ``decode_type``: json or yaml."""
 
-    header_dict: Mapping[str, object] | None = None
-    auth: object = None
-    username: str | None = None
-    password: str | None = None
+    decode_type: str
 
+    def ext_pillar(
+        self,
+        ctx: Context,
+        minion_id: str,
+        pillar: dict[str, object],
+        url: str,
+        with_grains: bool = False,
+        header_dict: Mapping[str, object] | None = None,
+        auth: object = None,
+        username: str | None = None,
+        password: str | None = None,
+        namespace: str | None = None,
+    ) -> object:
+        """Return the data that the server sends.
 
-def document(ctx: Context, minion_id: str, url: str, decode_type: str, with_grains: bool, login: Login) -> object:
-    """Return the data at a URL, in which ``%s`` is the minion's id and, with ``with_grains``, ``<grain>`` its grain.
+        url
+            address; ``%s`` is the minion's id
+        with_grains
+            replace ``<grain>`` in the address by the minion's grain
+        header_dict
+            headers of the request
+        auth
+            list of user and password
+        username, password
+            the same, one by one
+        namespace
+            key of pillar for the data; without it the data stands at the top
 
-    ``decode_type``: json or yaml. Raise CommandError if the minion lacks a grain, or if the server does not send data.
-    """
-    place = url.replace("%s", quote(minion_id, safe=""))
-    if with_grains:
-        place = _GRAIN.sub(lambda found: _grain(ctx, found[1]), place)
-    try:
-        answer = ctx.call("http.query", place, decode=True, decode_type=decode_type, status=True, **login._asdict())
-    except CommandError as error:
-        raise CommandError(f"{_shown(place)}: {error}") from error
-    if "dict" not in answer:
-        reason = answer.get("error") or f"the answer is no {decode_type.upper()}"
-        raise CommandError(f"{_shown(place)}: {reason}")
-    return answer["dict"]
+        Raises CommandError if a grain is missing or the server does not send data of the pillar's format.
+        """
+        place = url.replace("%s", quote(minion_id, safe=""))
+        if with_grains:
+            place = _GRAIN.sub(lambda found: _grain(ctx, found[1]), place)
+        login = {"header_dict": header_dict, "auth": auth, "username": username, "password": password}
+        try:
+            answer = ctx.call("http.query", place, decode=True, decode_type=self.decode_type, status=True, **login)
+        except CommandError as error:
+            raise CommandError(f"{_shown(place)}: {error}") from error
+        if "dict" not in answer:
+            reason = answer.get("error") or f"the answer is no {self.decode_type.upper()}"
+            raise CommandError(f"{_shown(place)}: {reason}")
+        data = answer["dict"]
+        return {namespace: data} if namespace else data
 
 
 def _shown(url: str) -> str:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from saltern.api.bodies import BodyFault
 from saltern.api.clients import ChunkError
-from saltern.api.master_link import Busy
 from saltern.kit.links.control import ControlError, ControlTimeout
+from saltern.kit.links.master_link import Busy
 
 #: Name of a refusal by the master -> status. Clients look at the status alone; Salt answers 401 also to what a user may not do.
 _REFUSALS: Mapping[str, int] = {

@@ -5,111 +5,33 @@ unmodified.
 from __future__ import annotations
 
 import io
-import logging
 import platform
 import tarfile
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import HTTPConnection, Request
+from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response
 from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 from starlette.websockets import WebSocket
 
-from saltern.api.answers import Refused, status_of
-from saltern.api.bodies import JSON, BodyFault, accepted, lowstate_of, read_body, written
-from saltern.api.clients import Chunk, Clients, with_credentials
-from saltern.api.event_feed import EventFeed
-from saltern.api.guard import Guard, address_of, check_origin
-from saltern.api.master_link import MasterLink
+from saltern.api import typed_calls
+from saltern.api.answers import Refused
+from saltern.api.bodies import BodyFault, lowstate_of, read_body
+from saltern.api.clients import Chunk, with_credentials
+from saltern.api.guard import Guard, address_of
 from saltern.api.openapi import document, page
-from saltern.api.sessions import Sessions, User
-from saltern.api.settings import ApiSettings
-from saltern.api.streams import EventStream, Streams, websocket
-from saltern.kit.config.master import MasterOptions
+from saltern.api.server import COOKIE, Api, Handler, failed, kind_of, shown
+from saltern.api.streams import EventStream, websocket
 from saltern.kit.links.control import ControlError, ControlTimeout
-from saltern.kit.process.metrics import Metrics
-
-#: Name of the cookie with a session's token.
-COOKIE = "session_id"
 
 #: Headers of a webhook that its event does not show: they could log in here.
 _PRIVATE = frozenset({"cookie", "x-auth-token"})
-
-Handler = Callable[["Api", Request], Awaitable[Response]]
-
-
-@dataclass
-class Api:
-    """The objects that all routes of one API server share: options, settings, connections, event feed, sessions,
-    metrics and log.
-    """
-
-    options: MasterOptions
-    settings: ApiSettings
-    link: MasterLink
-    feed: EventFeed
-    metrics: Metrics
-    log: logging.Logger
-    clients: Clients = field(init=False)
-    sessions: Sessions = field(init=False)
-    streams: Streams = field(init=False)
-    started: float = field(default_factory=time.time)
-    requests: int = 0
-
-    def __post_init__(self) -> None:
-        self.clients = Clients(self.link, self.feed, self.options)
-        self.sessions = Sessions(self.link)
-        self.streams = Streams(self.link, self.feed, self.sessions, self.settings)
-
-    # ------------------------------------------------------------------------------------------------- who asks, and what
-
-    def token_of(self, request: HTTPConnection) -> str:
-        """Return the token of a request: the header X-Auth-Token, else the session's cookie, else "". Raises Refused
-        if a page of another site uses the cookie.
-        """
-        if token := request.headers.get("x-auth-token", ""):
-            return token
-        if token := request.cookies.get(COOKIE, ""):
-            check_origin(request.headers, self.settings)
-        return token
-
-    async def signed_in(self, request: HTTPConnection, token: str | None = None) -> tuple[str, User]:
-        """Return (token, User) of a request. Raises Refused (401) if the token is missing, unknown or has expired."""
-        token = self.token_of(request) if token is None else token
-        user = await self.sessions.user_of(token)
-        if user is None:
-            raise Refused(401, "No permission -- see authorization schemes")
-        request.state.notes["user"] = user.name
-        return token, user
-
-    async def value(self, request: Request) -> object:
-        """Return the data in the body of a request, such as a list of chunks. Raises BodyFault."""
-        return read_body(request.headers.get("content-type", ""), await request.body())
-
-    async def run(self, request: Request, chunks: list[dict[str, Any]], token: str) -> list[object]:
-        """Run chunks of low data one after the other with the rights of the token's user. Return the list of their
-        values.
-        """
-        found = []
-        for chunk in chunks:
-            value = await self.clients.run(chunk, token)
-            note_jid(request, value)
-            found.append(value)
-        return found
-
-
-def note_jid(request: Request, value: object) -> None:
-    """Record the JID in ``value``, the value of a chunk, for the access log. A value without a JID is ignored."""
-    jid = value.get("jid") if isinstance(value, Mapping) else None
-    if isinstance(jid, str):
-        request.state.notes["jid"] = jid
 
 
 # --------------------------------------------------------------------------------------------------------------- routes
@@ -419,6 +341,7 @@ _ROUTES: tuple[tuple[str, tuple[str, ...], Handler], ...] = (
     ("/events", ("GET",), events),
     ("/openapi.json", ("GET",), openapi),
     ("/openapi", ("GET",), openapi_page),
+    *((path, ("GET",), handler) for path, handler in typed_calls.ROUTES),
 )
 
 
@@ -430,7 +353,7 @@ def application(api: Api) -> ASGIApp:
         async def answer(request: Request) -> Response:
             api.requests += 1
             try:
-                if handler not in (openapi, openapi_page, events) and _kind(request) is None:
+                if handler not in (openapi, openapi_page, events) and kind_of(request) is None:
                     raise Refused(406, "Accept: application/json or application/x-yaml")
                 return await handler(api, request)
             except HTTPException:
@@ -472,25 +395,3 @@ def application(api: Api) -> ASGIApp:
         routes = [Mount(settings.root_prefix, routes=routes)]
     made = Starlette(routes=routes, exception_handlers={HTTPException: not_a_route, BodyFault: unexpected})
     return Guard(made, settings, api.metrics, api.log, lambda: FileResponse(settings.app))
-
-
-def _kind(request: Request) -> str | None:
-    return accepted(request.headers.get("accept", ""))
-
-
-def shown(request: Request, value: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """Return the response with a value in the body, in the format (JSON or YAML) that the request prefers."""
-    kind = _kind(request) or JSON
-    return Response(written(value, kind), status, {"Cache-Control": "private", **(headers or {})}, kind)
-
-
-def failed(api: Api, request: Request, error: Exception) -> Response:
-    """Return the response to a request that failed with this error; an unexpected error is logged."""
-    status, text = status_of(error, debug=api.settings.debug)
-    if status == 500:
-        api.log.error("%s %s failed", request.method, request.url.path, exc_info=error)
-    headers = {"Retry-After": "60"} if status == 429 else {}
-    if status in (408, 413):
-        # The rest of the body is not read.
-        headers["Connection"] = "close"
-    return shown(request, {"status": status, "return": text}, status, headers)

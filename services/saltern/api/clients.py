@@ -9,10 +9,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeAlias
 
 from saltern.api.event_feed import EventFeed
-from saltern.api.job_runs import JobCall, JobReturn, JobRuns
-from saltern.api.master_link import MasterLink
 from saltern.kit.config.master import MasterOptions
+from saltern.kit.jobs.job_runs import JobCall, JobReturn, JobRuns
 from saltern.kit.links.control import ControlError
+from saltern.kit.links.master_link import MasterLink
 from statecore.model.nearest import close_matches
 
 Chunk: TypeAlias = Mapping[str, Any]
@@ -80,7 +80,7 @@ class Clients:
             )
         if not chunk.get("fun"):
             raise ChunkError("the chunk names no function in 'fun'")
-        return await client(JobRuns(self._link, self._feed, self._options, token), {**chunk, "token": token})
+        return await client(JobRuns(self._link, self._feed, self._options, {"token": token}), {**chunk, "token": token})
 
     async def _local(self, runs: JobRuns, chunk: Chunk) -> dict[str, object]:
         found = [each async for each in runs.returns(_job_call(chunk), self._timeout(chunk))]

@@ -16,12 +16,9 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TypeAlias
 
+from saltern.kit.jobs.job_feed import JobFeed
 from saltern.kit.links.event_bus import unpack
-
-#: Receives (tag, data) of the events of one job.
-JobEvents: TypeAlias = Callable[[str, Mapping[str, object]], None]
 
 #: Form of an event's id.
 EVENT_ID = re.compile(r"(\d{1,15})-([0-9a-f]{16})")
@@ -78,17 +75,17 @@ def id_of(frame: bytes, data: Mapping[str, object]) -> str:
     return f"{max(0, int(seconds * 1000))}-{hashlib.sha256(frame).hexdigest()[:16]}"
 
 
-class EventFeed:
+class EventFeed(JobFeed):
     """Passes the events of the bus to the listeners, and to the requests that wait for a job."""
 
     def __init__(self, queue: int, dropped: Callable[[], None]) -> None:
         """Create a feed without listeners. ``queue``: most events that wait for one listener. ``dropped`` is called
         when the queue of a slow listener is full.
         """
+        super().__init__()
         self._size = queue
         self._dropped = dropped
         self._listeners: set[Listener] = set()
-        self._jobs: dict[str, set[JobEvents]] = {}
 
     @property
     def listeners(self) -> int:
@@ -105,26 +102,12 @@ class EventFeed:
         """Stop putting events into the queue of a listener."""
         self._listeners.discard(listener)
 
-    def wait_for(self, jid: str, receiver: JobEvents) -> None:
-        """Call ``receiver`` for each event of the job or runner ``jid``, until ``forget`` is called for them."""
-        self._jobs.setdefault(jid, set()).add(receiver)
-
-    def forget(self, jid: str, receiver: JobEvents) -> None:
-        """Stop calling ``receiver`` for the events of the job or runner ``jid``."""
-        receivers = self._jobs.get(jid, set())
-        receivers.discard(receiver)
-        if not receivers:
-            self._jobs.pop(jid, None)
-
     def receive(self, tag: str, frame: bytes) -> None:
         """Pass one event of the bus to the requests that wait for its job, and to all listeners. The data is unpacked
         only if there is one of them.
         """
-        parts = tag.split("/", 3)
-        receivers = self._jobs.get(parts[2]) if len(parts) > 2 and parts[0] == "salt" else None
-        if receivers and (event := unpack(frame)) is not None:
-            for receiver in list(receivers):
-                receiver(*event)
+        if self.is_awaited(tag) and (event := unpack(frame)) is not None:
+            self.deliver(*event)
         if not self._listeners:
             return
         shown = event_of_frame(frame)

@@ -39,7 +39,7 @@ _REQUEST_HEADERS = "Content-Type, X-Auth-Token, X-Requested-With, Last-Event-ID"
 _PATHS = frozenset(
     {
         *("", "login", "logout", "token", "run", "minions", "jobs", "keys", "hook", "stats", "events", "ws", "app"),
-        *("static", "openapi.json", "openapi"),
+        *("static", "openapi.json", "openapi", "console", "v1"),
     }
 )
 
@@ -191,7 +191,7 @@ def wants_page(method: str, path: str, headers: Mapping[str, str], settings: Api
     accept = headers.get("accept", "")
     if method not in ("GET", "HEAD") or accept in ("", "*/*") or path == "/openapi":
         return False
-    if path.startswith((settings.app_path, settings.static_path)):
+    if path.startswith((settings.app_path, settings.static_path, f"{settings.root_prefix}/console")):
         return False
     return accepted(accept, ("application/json", "text/html", "application/x-yaml", "text/event-stream")) == "text/html"
 

@@ -27,9 +27,10 @@ try:
     import uvicorn
     from uvicorn.protocols.http.h11_impl import H11Protocol
 
-    from saltern.api.application import Api, application
+    from saltern.api.application import application
     from saltern.api.event_feed import EventFeed
-    from saltern.api.master_link import TICK, BusReader, MasterLink
+    from saltern.api.server import Api
+    from saltern.kit.links.master_link import TICK, BusReader, MasterLink
 except ImportError as error:
     raise SystemExit(
         f"saltern api: {error}; its packages are the extra `api`: pip install 'saltern-services[api]'"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from html import escape
 from typing import Any
@@ -47,6 +48,13 @@ _ROWS: tuple[tuple[str, str, bool, str, tuple[int, ...]], ...] = (
     ("get", "/stats", True, "Figures of this server", (200, 401)),
     ("get", "/events", True, "Events as they happen (text/event-stream); Last-Event-ID continues", (200, 401)),
     ("get", "/ws", True, "Events over a websocket; send: websocket client ready", (101, 403)),
+    ("get", "/v1/session", True, "The user of the session, and its end", (200, 401)),
+    ("get", "/v1/fleet", True, "Minions that a target matches: tgt, tgt_type, ids", (200, 400, 401)),
+    ("get", "/v1/topology", True, "The parts of the master: Redis, queues, publishers", (200, 401)),
+    ("get", "/v1/jobs", True, "Jobs that filters match, newest first, with counters", (200, 400, 401)),
+    ("get", "/v1/jobs/{jid}", True, "One job, and its state on each minion", (200, 401, 404)),
+    ("get", "/v1/jobs/{jid}/matrix", True, "One job as a table of minions and states", (200, 400, 401)),
+    ("get", "/v1/jobs/{jid}/returns/{id}", True, "The return of one minion", (200, 401, 404)),
     ("get", "/openapi.json", False, "This description", (200,)),
 )
 
@@ -57,6 +65,7 @@ _MEANING: Mapping[int, str] = {
     400: "the request is wrong; `return` says what",
     401: "not signed in, or not allowed",
     403: "refused",
+    404: "unknown",
     406: "no such type: JSON or YAML",
     429: "too many failed sign-ins; wait a minute",
 }
@@ -72,8 +81,10 @@ def document(settings: ApiSettings) -> dict[str, Any]:
             "security": [{"token": []}, {"cookie": []}] if session else [],
         }
         if "{" in path:
-            name = path[path.index("{") + 1 : path.index("}")]
-            operation["parameters"] = [{"name": name, "in": "path", "required": True, "schema": {"type": "string"}}]
+            operation["parameters"] = [
+                {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+                for name in re.findall(r"{(\w+)}", path)
+            ]
         if verb == "post":
             operation["requestBody"] = {
                 "content": {

@@ -9,8 +9,8 @@ import time
 from dataclasses import dataclass
 
 from saltern.api.clients import is_token
-from saltern.api.master_link import MasterLink
 from saltern.kit.links.control import ControlError
+from saltern.kit.links.master_link import MasterLink
 
 #: Seconds for which an answer about a token is reused; a revoked token may still see events, files and statistics for so long.
 BELIEVED = 5.0

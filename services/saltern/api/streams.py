@@ -12,10 +12,10 @@ from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from saltern.api.event_feed import EVENT_ID, EventFeed, FeedEvent, Listener, event_of_frame
-from saltern.api.master_link import MasterLink
 from saltern.api.sessions import Sessions
 from saltern.api.settings import ApiSettings
 from saltern.kit.links.control import ControlError, ControlTimeout
+from saltern.kit.links.master_link import MasterLink
 
 #: Seconds between two comments on a silent stream, and between two looks at the token.
 _SIGN_SECONDS = 15.0

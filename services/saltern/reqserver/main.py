@@ -73,6 +73,9 @@ _FAULT_SECONDS = 6.0
 #: Seconds between two reports which minions are connected; at most a third of presence_window.
 _REPORT_SECONDS = 60.0
 
+#: Seconds between two reports of the lengths of queues.
+_FIGURES_SECONDS = 5.0
+
 #: Most minions in one report.
 _REPORTED = 5000
 
@@ -104,7 +107,7 @@ class Server:
             requests_per_second=options.minion_requests_per_second,
             bytes_per_second=options.minion_bytes_per_second,
         )
-        self._next_tick = self._next_measure = self._next_warning = self._next_report = 0.0
+        self._next_tick = self._next_measure = self._next_warning = self._next_report = self._next_figures = 0.0
         #: (time, reason) of the last report of a worker that it cannot start.
         self._worker_fault = (-_FAULT_SECONDS, "")
         self._wait_metrics = {
@@ -155,6 +158,7 @@ class Server:
             self._carry_out(self._dispatcher.tick(now))
             self._minions.tick(now)
             self._report_connections(now)
+            self._report_figures(now)
         if now >= self._next_measure:
             self._next_measure = now + _MEASURE_SECONDS
             self._measure(now)
@@ -306,6 +310,21 @@ class Server:
             payload: bytes = msgpack.packb(fields)
             header = ClearHeader(cmd="connections")
             self._carry_out(self._dispatcher.request(Side.CONTROL, _NO_ROUTE, "reqserver", payload, now, header=header))
+
+    def _report_figures(self, now: float) -> None:
+        """Send the workers the lengths of the queues and the numbers of workers at intervals, for overviews of the master."""
+        if now < self._next_figures or not self._dispatcher.workers:
+            return
+        self._next_figures = now + _FIGURES_SECONDS
+        dispatcher, workers = self._dispatcher, self._dispatcher.workers
+        pools = {
+            pool: {"waiting": dispatcher.waiting.depth(pool), "workers": workers.size(pool), "busy": workers.busy(pool)}
+            for pool in dispatcher.pools.names
+        }
+        figures = {"at": int(time.time() * 1000), "pools": pools, "connections": len(self._minions.connected())}
+        payload: bytes = msgpack.packb({"cmd": "figures", "name": socket.gethostname(), "figures": figures})
+        header = ClearHeader(cmd="figures")
+        self._carry_out(self._dispatcher.request(Side.CONTROL, _NO_ROUTE, "reqserver", payload, now, header=header))
 
     def _refuse(self, request: Request, why: str, retry_after: float) -> None:
         if self._warning_due(time.monotonic()):

@@ -586,7 +586,7 @@ def test_wrong_command_line(words: list[str], said: str, capsys: pytest.CaptureF
     assert ended.value.code == 64
     out, err = capsys.readouterr()
     assert out == ""
-    assert err.startswith("usage: salt [options] '<target>' <function> [arguments]")
+    assert err.startswith("Usage: salt [options] '<target>' <function> [arguments]")
     assert said in err
 
 

@@ -55,6 +55,24 @@ def test_a_package_serves_the_functions_of_its_parts(tmp_path, shelf):
     assert sorted(served.functions) == ["install", "purge"]
 
 
+def test_a_method_that_modules_share_is_a_function(tmp_path, shelf):
+    served = native_module(
+        source(tmp_path),
+        module(
+            "class Store:\n"
+            "    def get(self, ctx, key): 'Get.'; return key\n"
+            "    def helper(self, key): pass\n"
+            "get = Store().get\nhelper = Store().helper\n_kept = Store().get\n"
+        ),
+        shelf.context(),
+    )
+    assert sorted(served.functions) == ["get"]
+    assert list(served.signature("get").parameters) == ["key"]
+    assert served.parameters("get").required == ("key",)
+    assert served.bound("get", shelf.context())("a") == served.call("get", shelf.context(), {"key": "a"}) == "a"
+    assert served.bound("get", shelf.context()).__doc__ == "Get."
+
+
 def test_unavailable_with_its_reason(tmp_path, shelf):
     with pytest.raises(Unusable, match="no apt here"):
         native_module(source(tmp_path), module("def available(ctx): return 'no apt here'"), shelf.context())

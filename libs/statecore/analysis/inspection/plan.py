@@ -17,7 +17,7 @@ from statecore.loader import LoadedModule, Loader
 from statecore.model.context import Context
 from statecore.model.errors import SlsError, SlsFault
 from statecore.model.ports import Function
-from statecore.model.types import Low, Plan, Running, tag
+from statecore.model.types import High, Low, Plan, Running, tag
 from statecore.runtime.state_runs.state_system import RunParts
 
 
@@ -29,6 +29,7 @@ class Planned:
     #: State tag -> ``file:line`` of the declaration.
     places: Mapping[str, str]
     graph: Graph
+    high: High
 
 
 def run_draft(parts: RunParts, slses: Sequence[str] | None, reacts: Callable[[str], bool] = assume_mod_watch) -> Draft:
@@ -67,14 +68,15 @@ def plan(parts: RunParts, slses: Sequence[str] | None) -> Planned:
 
     ``parts`` must be in test mode. Raise SlsError if the SLS files do not render or compile.
     """
-    graph = run_draft(parts, slses, lambda state: parts.loader.has("states", f"{state}.mod_watch", parts.run.ctx)).graph
+    draft = run_draft(parts, slses, lambda state: parts.loader.has("states", f"{state}.mod_watch", parts.run.ctx))
+    graph = draft.graph
     tree = parts.run.tree
     places = {tag(low): str(tree.locate(*_path(low)) or "") for low in graph.chunks}
     loader = _NotingLoader(parts.loader)
     # ``parallel`` would run the state in a child process, and the plans recorded there would be lost.
     chunks = tuple({key: value for key, value in low.items() if key != "parallel"} for low in graph.chunks)
     running = engine.run(_copied(graph._replace(chunks=chunks)), parts.run.ctx, loader, parts.options)
-    return Planned(tuple(predicted(graph, running, loader.plans)), places, graph)
+    return Planned(tuple(predicted(graph, running, loader.plans)), places, graph, draft.high)
 
 
 def report(planned: Planned) -> PlanData:
@@ -88,6 +90,14 @@ def apply(parts: RunParts, planned: Planned) -> Running:
     ``parts`` must not be in test mode.
     """
     return engine.run(_copied(planned.graph), parts.run.ctx, parts.loader, parts.options)
+
+
+def apply_as_job(parts: RunParts, planned: Planned) -> Running | list[str]:
+    """Run the low chunks of a plan as ``state.apply`` runs them: with disabled states, pauses and the job's exit code.
+
+    ``parts`` must not be in test mode.
+    """
+    return parts.run_graph(_copied(planned.graph), planned.high)
 
 
 def _copied(graph: Graph) -> Graph:

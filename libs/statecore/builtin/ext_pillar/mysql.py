@@ -23,44 +23,22 @@ extra ``saltern-statecore[mysql]`` brings the client.
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Mapping
-from functools import partial
+from collections.abc import Mapping
 
 import pymysql
 
-from statecore.model.context import Context
-from statecore.model.errors import CommandError
+from statecore.system.databases.job_tables import Connection
 from statecore.system.databases.mysql_client import connected
-from statecore.system.databases.pillar_rows import Cursor, pillar_of_queries
+from statecore.system.databases.pillar_rows import QueryPillar
 
 _DEFAULTS: Mapping[str, object] = {"host": "localhost", "user": "salt", "pass": "salt", "db": "salt", "port": 3306}
 
 
-def ext_pillar(
-    ctx: Context, minion_id: str, pillar: dict[str, object], *args: object, **kwargs: object
-) -> dict[str, object]:
-    """Return the pillar data of the queries. The parameter ``%s`` of each query is the minion's id.
-
-    args
-        queries whose data stands at the top of the pillar
-    kwargs
-        queries by the key of pillar for their data
-
-    Raises CommandError if the database cannot be reached or refuses a query.
-    """
-    try:
-        return pillar_of_queries(partial(_cursor, ctx), minion_id, args, kwargs)
-    except pymysql.Error as error:
-        raise CommandError(f"a query of MySQL or MariaDB failed: {error}") from error
-
-
-@contextlib.contextmanager
-def _cursor(ctx: Context) -> Iterator[Cursor]:
-    given = ctx.opts.get("mysql")
-    settings = {**_DEFAULTS, **(given if isinstance(given, Mapping) else {})}
+def _connect(settings: Mapping[str, object]) -> Connection:
     tls = settings.get("ssl")
     names = {"ssl_ca": "ca", "ssl_cert": "cert", "ssl_key": "key"}
     more = {own: tls.get(name) for own, name in names.items()} if isinstance(tls, Mapping) else {}
-    with contextlib.closing(connected({**settings, **more})) as connection:
-        yield connection.cursor()
+    return connected({**settings, **more})
+
+
+ext_pillar = QueryPillar("mysql", _DEFAULTS, _connect, pymysql.Error, "MySQL or MariaDB").ext_pillar

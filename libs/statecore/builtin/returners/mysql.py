@@ -7,12 +7,11 @@ the statements that create them. The extra ``saltern-statecore[mysql]`` brings t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from statecore.model.context import Context
-from statecore.system.databases.job_tables import Dialect, JobTables
+from statecore.system.databases.job_tables import Connection, Dialect
 from statecore.system.databases.mysql_client import connected
-from statecore.system.returner_settings import settings_of
+from statecore.system.databases.sql_returner import SqlReturner
 
 _DIALECT = Dialect(
     quote="`",
@@ -30,69 +29,20 @@ _DEFAULTS: Mapping[str, object] = {
 }
 
 
-def returner(ctx: Context, ret: Mapping[str, object]) -> None:
-    """Store one minion's return of a job in MySQL (table ``salt_returns``). Raises CommandError if the server does not
-    answer, pymysql.Error if it refuses.
-    """
-    _tables(ctx, ret).store_return(ret)
-
-
-def event_return(ctx: Context, events: Sequence[Mapping[str, object]]) -> None:
-    """Store events of the master, each a map of ``tag`` and ``data``, in MySQL (table ``salt_events``), all or none.
-    Raises CommandError if the server does not answer, pymysql.Error if it refuses.
-    """
-    _tables(ctx).store_events(events, str(ctx.opts.get("id", "")))
-
-
-def save_load(ctx: Context, jid: str, load: Mapping[str, object], minions: object = None) -> None:
-    """Store the load of a job in MySQL (table ``jids``). If this JID has a load already, that load is kept."""
-    _tables(ctx).store_load(jid, load)
-
-
-def save_minions(ctx: Context, jid: str, minions: object, syndic_id: object = None) -> None:
-    """Do nothing: the load that ``save_load`` stores in MySQL names the job's minions."""
-
-
-def get_load(ctx: Context, jid: str) -> dict[str, object]:
-    """Return the load of a job from MySQL (table ``jids``); {} for an unknown JID."""
-    return _tables(ctx).load(jid)
-
-
-def get_jid(ctx: Context, jid: str) -> dict[str, object]:
-    """Return {minion id: return} of a job from MySQL (table ``salt_returns``), each return as the minion sent it; {}
-    for an unknown JID.
-    """
-    return _tables(ctx).returns(jid)
-
-
-def get_fun(ctx: Context, fun: str) -> dict[str, object]:
-    """Return {minion id: newest return of the execution function ``fun``} from MySQL (table ``salt_returns``)."""
-    return _tables(ctx).last_returns(fun)
-
-
-def get_jids(ctx: Context) -> dict[str, dict[str, object]]:
-    """Return {JID: job} of all jobs in MySQL (table ``jids``). A job is a map with Function, Arguments, Target,
-    Target-type, User and StartTime.
-    """
-    return _tables(ctx).jobs()
-
-
-def get_minions(ctx: Context) -> list[str]:
-    """Return the ids of all minions of which a return is stored in MySQL (table ``salt_returns``)."""
-    return _tables(ctx).minions()
-
-
-def clean_old_jobs(ctx: Context) -> None:
-    """Delete the jobs, returns and events in MySQL that are older than ``keep_jobs_seconds``. With the option
-    ``archive_jobs`` they are first copied to the tables ``*_archive``.
-    """
-    seconds = int(ctx.opts.get("keep_jobs_seconds") or 0)
-    if seconds > 0:
-        _tables(ctx).expire(seconds, archive=bool(ctx.opts.get("archive_jobs")))
-
-
-def _tables(ctx: Context, ret: Mapping[str, object] | None = None) -> JobTables:
-    settings = settings_of(ctx.functions["config.option"], "mysql", ret, _DEFAULTS)
+def _connect(settings: Mapping[str, object]) -> Connection:
     # Configurations of stock minions switch settings off with the text None.
-    known = {name: None if str(value).lower() == "none" else value for name, value in settings.items()}
-    return JobTables(_DIALECT, lambda: connected(known))
+    return connected({name: None if str(value).lower() == "none" else value for name, value in settings.items()})
+
+
+_RETURNER = SqlReturner("mysql", _DEFAULTS, _DIALECT, _connect)
+
+returner = _RETURNER.returner
+event_return = _RETURNER.event_return
+save_load = _RETURNER.save_load
+save_minions = _RETURNER.save_minions
+get_load = _RETURNER.get_load
+get_jid = _RETURNER.get_jid
+get_fun = _RETURNER.get_fun
+get_jids = _RETURNER.get_jids
+get_minions = _RETURNER.get_minions
+clean_old_jobs = _RETURNER.clean_old_jobs

@@ -230,8 +230,7 @@ def _check_signature(ctx: Context, signers: Signers, found: FileSource, signatur
     try:
         signers.check(ctx, found.path, signature, ctx.saltenv)
     except CommandError as error:
-        if found.address.startswith(downloads.SCHEMES):
-            downloads.remove(found.path)
+        file_source.forget(ctx, found.address, ctx.saltenv)
         raise CommandError(f"Failed verifying the source file's signature: {error}") from error
 
 

@@ -156,11 +156,16 @@ def attribute_changes(host: ManagedHost, path: Path, wanted: Attributes) -> dict
 
 
 def check_owner(host: ManagedHost, wanted: Attributes) -> None:
-    """Raise HostError when the host does not know the wanted user or group."""
-    if wanted.user is not None:
-        host.uid(wanted.user)
-    if wanted.group is not None:
-        host.gid(wanted.group)
+    """Raise HostError, which names both, when the host does not know the wanted user or group."""
+    unknown: list[str] = []
+    for number, name in ((host.uid, wanted.user), (host.gid, wanted.group)):
+        try:
+            if name is not None:
+                number(name)
+        except HostError as error:
+            unknown.append(str(error))
+    if unknown:
+        raise HostError(" ".join(unknown))
 
 
 def set_attributes(host: ManagedHost, path: Path, wanted: Attributes) -> None:

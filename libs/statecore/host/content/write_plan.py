@@ -100,7 +100,8 @@ class Write:
         """
         changes = self._changes()
         if not changes:
-            return Plan.unchanged(f"File {self.name} is in the correct state")
+            right = f"{self.name} is in the correct state"
+            return Plan.unchanged(f"File {right}", in_test=f"The file {right}")
         predicted = {"newfile": self.name} if self.old is None and not self._shows_all() else changes
         what, file = "set owner and mode of", None
         if "diff" in changes:

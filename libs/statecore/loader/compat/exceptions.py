@@ -4,6 +4,14 @@ names.
 
 from __future__ import annotations
 
+from statecore.clients.errors import AuthenticationError as AuthenticationError
+from statecore.clients.errors import AuthorizationError as AuthorizationError
+from statecore.clients.errors import EauthAuthenticationError as EauthAuthenticationError
+from statecore.clients.errors import SaltClientError as SaltClientError
+from statecore.clients.errors import SaltConfigurationError as SaltConfigurationError
+from statecore.clients.errors import SaltMasterError as SaltMasterError
+from statecore.clients.errors import SaltReqTimeoutError as SaltReqTimeoutError
+from statecore.clients.errors import TokenAuthenticationError as TokenAuthenticationError
 from statecore.model.errors import CommandError, InvocationError, SlsError, StatecoreError, StateFailure
 
 SaltException = StatecoreError
@@ -13,32 +21,8 @@ SaltRenderError = SlsError
 SaltStateFailure = StateFailure
 
 
-class SaltClientError(SaltException):
-    """Salt's exception: a request to the master failed."""
-
-
-class SaltMasterError(SaltException):
-    """Salt's exception: the master had an error."""
-
-
 class SaltNoMinionsFound(SaltException):
     """Salt's exception: no minion matches the target."""
-
-
-class AuthenticationError(SaltException):
-    """Salt's exception: a key or token was not accepted."""
-
-
-class AuthorizationError(SaltException):
-    """Salt's exception: the user has no permission for the request."""
-
-
-class EauthAuthenticationError(SaltException):
-    """Salt's exception: external authentication (eauth) refused the user."""
-
-
-class TokenAuthenticationError(SaltException):
-    """Salt's exception: an authentication token was not accepted."""
 
 
 class InvalidKeyError(SaltException, ValueError):
@@ -111,10 +95,6 @@ class TimeoutError(CommandExecutionError):
     """Salt's exception: an operation exceeded its time limit."""
 
 
-class SaltReqTimeoutError(SaltException):
-    """Salt's exception: the master did not reply in time."""
-
-
 class SaltDeserializationError(SaltException):
     """Salt's exception: a text or bytes could not be parsed as data."""
 
@@ -137,10 +117,6 @@ class SaltRunnerError(SaltException):
 
 class SaltWheelError(SaltException):
     """Salt's exception: a wheel function failed."""
-
-
-class SaltConfigurationError(SaltException):
-    """Salt's exception: an option is missing or has a wrong value."""
 
 
 class SaltSystemExit(SystemExit):

@@ -18,6 +18,7 @@ from typing import NamedTuple
 from statecore import engine
 from statecore.compile import Compiled, compile_chunks, compile_high, compile_sls, gather_sls, shape
 from statecore.compile.draft import Draft
+from statecore.compile.graph import Graph
 from statecore.host.content import data_files
 from statecore.loader import Loader
 from statecore.model import redaction
@@ -54,6 +55,8 @@ class RunParts(NamedTuple):
     top: Callable[[], dict[str, list[str]]]
     #: Fetches users' modules of these environments from the state tree, as a run does.
     fetch_modules: Callable[[Sequence[str]], object]
+    #: Runs a compiled graph, with the high data that it was compiled from, as ``state.apply`` runs it.
+    run_graph: Callable[[Graph, High], Running | list[str]]
 
 
 class StateRuns(StateSystem):
@@ -185,6 +188,7 @@ class StateRuns(StateSystem):
             self._engine_options(run, options),
             lambda: self._matches(run),
             lambda envs: self._fetch_modules(run, envs, options),
+            lambda graph, high: self._run(run, Compiled(high, graph.chunks, (), graph), options),
         )
 
     def _shown(

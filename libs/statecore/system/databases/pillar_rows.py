@@ -8,16 +8,19 @@ Salt: salt/pillar/sql_base.py.
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import decimal
 import json
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
+from statecore.model.context import Context
 from statecore.model.errors import CommandError
 from statecore.model.values import update
+from statecore.system.databases.job_tables import Connection
 
 
 class Cursor(Protocol):
@@ -55,29 +58,54 @@ class _Query(NamedTuple):
     ignore_null: bool = False
 
 
-def pillar_of_queries(
-    open_cursor: Callable[[], AbstractContextManager[Cursor]],
-    minion_id: str,
-    args: Sequence[object],
-    kwargs: Mapping[str, object],
-) -> dict[str, object]:
-    """Run all SQL queries of a configuration and return their pillar data. Data of later queries override those of
-    earlier ones.
+@dataclass(frozen=True)
+class QueryPillar:
+    """An external pillar that takes its data from the queries of one kind of SQL database."""
 
-    The data of the queries ``args`` stands at the top of the pillar, that of the queries ``kwargs`` below their key.
-    The only parameter of each query is the minion's id. Raise CommandError for a configuration of a wrong form; errors
-    of the database are passed on.
-    """
+    #: Option with the connection's settings, a map: mysql, postgres or sqlite3.
+    option: str
+    #: Settings of a connection, where the option does not have them.
+    defaults: Mapping[str, object]
+    #: Opens a connection by its settings.
+    connect: Callable[[Mapping[str, object]], Connection]
+    #: Base class of the driver's errors.
+    failure: type[Exception]
+    #: Name of the database in errors.
+    shown: str
+
+    def ext_pillar(
+        self, ctx: Context, minion_id: str, pillar: dict[str, object], *args: object, **kwargs: object
+    ) -> dict[str, object]:
+        """Return the pillar data of the queries. The parameter (``%s``, or ``?`` in SQLite) of each query is the minion's
+        id. Data of later queries override those of earlier ones.
+
+        args
+            queries whose data stands at the top of the pillar
+        kwargs
+            queries by the key of pillar for their data
+
+        Raises CommandError if a query has a wrong form, or if the database cannot be reached or refuses a query.
+        """
+        queries = list(_queries(args, kwargs))
+        given = ctx.opts.get(self.option)
+        settings = {**self.defaults, **(given if isinstance(given, Mapping) else {})}
+        try:
+            with contextlib.closing(self.connect(settings)) as connection:
+                return _data_of_queries(connection.cursor(), minion_id, queries)
+        except self.failure as error:
+            raise CommandError(f"a query of {self.shown} failed: {error}") from error
+
+
+def _data_of_queries(cursor: Cursor, minion_id: str, queries: Sequence[_Query]) -> dict[str, object]:
+    """Run SQL queries, whose only parameter is the minion's id, and return their pillar data."""
     data: dict[str, object] = {}
-    queries = list(_queries(args, kwargs))
-    with open_cursor() as cursor:
-        for query in queries:
-            cursor.execute(query.text, (minion_id,))
-            fields = [str(column[0]) for column in cursor.description or ()]
-            if query.root:
-                data[query.root] = {}
-            focus = data[query.root] if query.root else data
-            _Rows(query, fields, focus).add([[_plain(value) for value in row] for row in cursor.fetchall()])
+    for query in queries:
+        cursor.execute(query.text, (minion_id,))
+        fields = [str(column[0]) for column in cursor.description or ()]
+        if query.root:
+            data[query.root] = {}
+        focus = data[query.root] if query.root else data
+        _Rows(query, fields, focus).add([[_plain(value) for value in row] for row in cursor.fetchall()])
     return data
 
 

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import IntEnum
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from saltern.kit.command import standard_output
 from saltern.kit.command.arguments import value_of
@@ -75,6 +75,13 @@ PROFILING = (
 )
 
 
+class _Formatter(argparse.RawDescriptionHelpFormatter):
+    """The help of a command, which begins with "Usage:" as that of Salt's commands does."""
+
+    def add_usage(self, usage: str | None, actions: Any, groups: Any, prefix: str | None = None) -> None:
+        super().add_usage(usage, actions, groups, prefix or "Usage: ")
+
+
 class CommandParser(OptionParser):
     """A parser that takes options and words in any order, as Salt does.
 
@@ -98,7 +105,7 @@ class CommandParser(OptionParser):
             description=description,
             epilog=epilog,
             allow_abbrev=False,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
+            formatter_class=_Formatter,
         )
         self._reads_stdin = False
         self.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
@@ -117,6 +124,11 @@ class CommandParser(OptionParser):
         self.add_argument("--hard-crash", action="store_true", help=argparse.SUPPRESS)
         self.refuse(_NOT_SUPPORTED)
         self.add_argument("words", nargs="*", help=argparse.SUPPRESS)
+
+    def _unknown(self, words: Sequence[str]) -> str:
+        """Return Salt's message about the first unknown option."""
+        options = [word.partition("=")[0] for word in words if word.startswith("-")]
+        return f"no such option: {options[0]}" if options else ""
 
     def refuse(self, options: Iterable[RefusedOption]) -> None:
         """Register options of Salt's command that Saltern does not have: using one ends with 64 and its advice."""

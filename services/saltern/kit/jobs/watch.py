@@ -53,7 +53,7 @@ class Pace:
 
 #: Between looks into the job cache, by whether the bus has confirmed our subscription. One that did may be gone since, or lose
 #: what concerns us, and nobody tells; a thousand commands that wait for long jobs ask for some thirty looks a second.
-_PAUSES: Mapping[bool, Pauses] = {True: Pauses(first=2.0, longest=30.0), False: Pauses(first=0.5, longest=5.0)}
+PAUSES: Mapping[bool, Pauses] = {True: Pauses(first=2.0, longest=30.0), False: Pauses(first=0.5, longest=5.0)}
 
 #: Seconds to wait for the answer to such a read while the bus may still deliver the return.
 _LOOK_PATIENCE = 2.0
@@ -128,7 +128,7 @@ class JobWatch:
             gather_timeout=gather_timeout,
             now=self._clock(),
         )
-        pace = Pace(_PAUSES[self._heard], self._clock())
+        pace = Pace(PAUSES[self._heard], self._clock())
         if look:
             pace.at = self._clock()
         self._followed[wait.jid] = _Followed(wait, returns, pace)

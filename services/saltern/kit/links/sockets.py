@@ -238,6 +238,8 @@ class LinkConnection:
         self._told = ""
         self._monitor: zmq.Socket[bytes] | None = None
         self.endpoint = ""
+        #: Why the last handshake failed: "refused" (the server refuses this key), "wrong server key", or "".
+        self.trouble = ""
         if keys.directory is not None:
             # A directory whose files are just being replaced is read later.
             with contextlib.suppress(ConfigError):
@@ -329,6 +331,8 @@ class LinkConnection:
             # Two frames: the event (two bytes) with its value, and the endpoint.
             event, *_ = self._monitor.recv_multipart(zmq.NOBLOCK)
             found = int.from_bytes(event[:2], sys.byteorder)
+        if found:
+            self.trouble = "refused" if found & _REFUSED else "wrong server key" if found & _WRONG_KEY else ""
         return found
 
     def _signature(self) -> tuple[object, ...]:

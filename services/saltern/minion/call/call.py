@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from saltern.kit.command.arguments import documentation, parse_arguments, value_of
 from saltern.kit.command.command_line import (
@@ -75,13 +75,7 @@ def run(argv: Sequence[str]) -> int:
     fun, *words = _words(flags)
     positional, keywords = parse_arguments(words, [name.strip() for name in flags.no_parse.split(",")])
     printer.heed([{"__kwarg__": True, **keywords}])
-    local = flags.local or options.file_client == "local" or options.master_type == "disable"
-    remote = None if local else importlib.import_module(_REMOTE)
-    procs = importlib.import_module(_PROCS).directory(options, fun) if remote or not fun.startswith(_ALONE) else None
-    configured = options if remote is None else remote.evaluated(options)
-    options = configured if remote is None else remote.with_master(configured)
-    silence = None if remote is None else remote.silence_of(options)
-    runtime = _local(options, procs) if remote is None else remote.runtime_of(options, configured, procs, silence)
+    runtime, options, procs, remote, silence = opened_runtime(options, fun, local=flags.local)
     arguments = [*positional, *([keywords] if keywords else [])]
     jid = new_jid(time.time())
     described = {"__pub_fun": fun, "__pub_jid": jid, "__pub_pid": os.getpid(), "__pub_tgt": "salt-call"}
@@ -111,6 +105,35 @@ def run(argv: Sequence[str]) -> int:
     if flags.retcode_passthrough:
         return returned.retcode
     return Exit.GENERIC if returned.retcode else Exit.OK
+
+
+class OpenedRuntime(NamedTuple):
+    """What a function of this host's minion needs to run in this process."""
+
+    runtime: Runtime
+    #: Options of the minion with one master.
+    options: MinionOptions
+    #: Register of the running jobs of this host, if it is used.
+    procs: Any
+    #: The module ``call_remote``; None without a master.
+    remote: Any
+    #: Decides how long requests wait for a master that does not answer.
+    silence: Any
+
+
+def opened_runtime(options: MinionOptions, fun: str, *, local: bool) -> OpenedRuntime:
+    """Return the Runtime of this host's minion, with the master's files and pillar or (``local``, or if the options say
+    so) without a master. ``fun``: the function that is called first. Raise CommandError if no master accepts the minion.
+    """
+    alone = local or options.file_client == "local" or options.master_type == "disable"
+    remote = None if alone else importlib.import_module(_REMOTE)
+    procs = importlib.import_module(_PROCS).directory(options, fun) if remote or not fun.startswith(_ALONE) else None
+    if remote is None:
+        return OpenedRuntime(_local(options, procs), options, procs, None, None)
+    configured = remote.evaluated(options)
+    options = remote.with_master(configured)
+    silence = remote.silence_of(options)
+    return OpenedRuntime(remote.runtime_of(options, configured, procs, silence), options, procs, remote, silence)
 
 
 def parser() -> CommandParser:

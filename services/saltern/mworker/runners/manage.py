@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterable, Sequence
 
+from saltern.mworker.fleet import rows_of, topology_of
 from saltern.mworker.runners.runner import RunnerFault, RunnerTools
 from statecore.model.salt_version import both_versions, compared
 
@@ -103,6 +104,28 @@ def _label(version: str | None, own: str) -> str:
     if theirs == ours:
         return "Up to date"
     return "Minion newer than master" if theirs > ours else "Minion requires update"
+
+
+def fleet(tools: RunnerTools, tgt: object = "*", tgt_type: str = "glob") -> list[dict[str, object]]:
+    """Return a row for each accepted minion that a target matches: id, seen (milliseconds since 1970), present, and some
+    grains. Nothing is sent to minions.
+
+    CLI Example:
+
+        salt-run manage.fleet 'G@os:Debian and not web*' compound
+    """
+    return rows_of(tools.store, tools.minions(tgt, tgt_type), tools.options.presence_window)
+
+
+def topology(tools: RunnerTools) -> dict[str, object]:
+    """Return the parts of the master: Redis and its clients, reqservers with their queues, publishers, the reactors'
+    backlog, and the numbers of minions and jobs.
+
+    CLI Example:
+
+        salt-run manage.topology
+    """
+    return topology_of(tools.store, tools.options.id, tools.options.presence_window)
 
 
 def key_regen(tools: RunnerTools) -> str:

@@ -22,8 +22,10 @@ from statecore.host.content.diffs import Ignored
 from statecore.host.host import Host
 from statecore.model.ports import CommandResult
 from statecore.sources import openpgp_signatures
+from statecore.sources.local_tree import LocalFiles
 from tests.statecore.builtin.states.conftest import _SALT, write_tree
 from tests.statecore.conftest import PlainMinion
+from tests.statecore.loopback_server import serve
 
 # ------------------------------------------------------------------------------------------------------------- attributes
 
@@ -504,3 +506,63 @@ def test_what_is_large_or_no_text_counts(tmp_path: Path) -> None:
     assert not ignored.all_of(b"a\nb\n", place)
     assert not ignored.all_of(b"a\n\0\n", b"\0\na\n")
     assert not Ignored().all_of(b"a\n", b"a\n")
+
+
+class _CachedTree(LocalFiles):
+    """The tree as a minion of a master has it: each file that it fetches is a copy in the cache."""
+
+    def __init__(self, plain: PlainMinion) -> None:
+        super().__init__({"base": [plain.tree]})
+        self._cache = Path(plain.opts["cachedir"]) / "files"
+
+    def fetch(self, path: str, saltenv: str = "base") -> Path | None:
+        found = super().fetch(path, saltenv)
+        if found is None:
+            return None
+        copy = self._cache / saltenv / path
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(found, copy)
+        return copy
+
+
+#: State and arguments. URL is the server, HOST a directory of the host.
+_REFUSED = {
+    "a tree's file": ("file.managed", {"source": "salt://app", "signature": True}),
+    "a tree's file and signature": ("file.managed", {"source": "salt://app", "signature": "salt://app.sig"}),
+    "a server's file": ("file.managed", {"source": "URL/plain", "skip_verify": True, "signature": True}),
+    "a server's signature": ("file.managed", {"source": "salt://app", "signature": "URL/plain"}),
+    "a template": ("file.managed", {"source": "salt://app", "template": "jinja", "signature": True}),
+    "digests": ("file.managed", {"source": "salt://app", "source_hash": "salt://SUMS", "source_hash_sig": True}),
+    "a server's digests": (
+        "file.managed",
+        {"source": "URL/bytes", "source_hash": "URL/plain", "source_hash_sig": True},
+    ),
+    "a tree's archive": ("archive.extracted", {"source": "salt://app", "archive_format": "tar", "signature": True}),
+    "a server's archive": (
+        "archive.extracted",
+        {"source": "URL/plain", "skip_verify": True, "archive_format": "tar", "signature": "salt://app.sig"},
+    ),
+    "a file in the cache": ("file.cached", {"name": "URL/bytes", "source_hash": "URL/plain", "source_hash_sig": True}),
+}
+
+
+@pytest.mark.parametrize("name", _REFUSED)
+def test_a_refused_signature_leaves_nothing_in_the_cache(name: str, plain: PlainMinion) -> None:
+    for file in ("app", "app.sig", "SUMS"):
+        plain.write(file, "text\n")
+    plain.write("_modules/notary.py", "def verify(**given):\n    return {'res': False, 'message': 'no'}\n")
+    shutil.copytree(plain.tree / "_modules", plain.extension_dir / "modules")
+    state, args = _REFUSED[name]
+    with serve() as web:
+        given = {key: value.replace("URL", web.url) if isinstance(value, str) else value for key, value in args.items()}
+        given = {"name": "/f", **given, "sig_backend": "notary", "signed_by_any": "me"}
+        for files in (_CachedTree(plain), LocalFiles({"base": [plain.tree]})):
+            told = plain.state(state, ctx=plain.context(files=files), **given)
+            assert told["result"] is False
+            assert "signature could not be verified: no" in told["comment"]
+            cached = [path for path in Path(plain.opts["cachedir"]).rglob("*") if path.is_file()]
+            fetched = (
+                {path.name for path in cached} - {"app"} if "SUMS" in str(args) else {path.name for path in cached}
+            )
+            assert fetched == set()
+    assert (plain.tree / "app").is_file(), "the tree itself stays"

@@ -74,6 +74,7 @@ def test_what_does_not_apply_is_told_and_kept(here: PlainMinion, tmp_path: Path,
     assert "FAILED" in told["comment"]
     told = applied(here, tmp_path / "work/f", test=test, reject_file=str(rejects))
     assert "Run state again" not in told["comment"]
+    assert told["comment"].endswith(f"saving rejects to file {rejects}")
     assert "-two\n+2" in rejects.read_text()
     assert (tmp_path / "work" / "f").read_text() == "something else\n"
 

@@ -22,7 +22,7 @@ PARTS = (runs, show, requests, switches, pause_orders)
 OUTPUTTERS = dict.fromkeys(
     (
         *("apply", "sls", "sls_id", "highstate", "high", "single", "test", "top", "template", "template_str"),
-        *("request", "run_request"),
+        *("request", "run_request", "apply_plan"),
     ),
     "highstate",
 )

@@ -171,6 +171,18 @@ def plan(ctx: Context, mods: str | Sequence[str] | None = None, **kwargs: object
     return ctx.call("state_tree.plan", mods, **kwargs)
 
 
+def apply_plan(ctx: Context, plan: str, queue: bool | int | None = None) -> object:
+    """Apply a plan that ``state.plan keep=True`` kept on this minion, or refuse it with the list of differences if the
+    tree, the pillar, the grains or the host have changed since, as ``state_tree.apply_plan``. Return the running
+    dictionary (state tag to the state's return).
+
+    CLI Example:
+
+        salt web1 state.apply_plan 5f0c3c1a2b4d6e7f
+    """
+    return ctx.call("state_tree.apply_plan", plan, queue=queue)
+
+
 def graph(ctx: Context, mods: str | Sequence[str] | None = None, **kwargs: object) -> object:
     """Return the states of a state run in their order with their requisites (see ``state_tree.graph``), in the
     ``format`` mermaid, dot, svg or json.

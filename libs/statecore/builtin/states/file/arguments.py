@@ -24,7 +24,14 @@ WINDOWS = {
 
 
 class Refused(Exception):
-    """Error: the arguments of a ``file`` state allow no plan. The text is the comment of the failed state."""
+    """Error: the arguments of a ``file`` state allow no plan. The text is the comment of the failed state.
+
+    ``in_test`` is the comment in test mode, if Salt words it differently there.
+    """
+
+    def __init__(self, comment: str, in_test: str = "") -> None:
+        super().__init__(comment)
+        self.in_test = in_test
 
 
 def local_path(ctx: Context, name: str, *, follow: bool = True) -> Path:

@@ -131,7 +131,9 @@ def retention_schedule(
     kept = {entry for rule, count in counts.items() for entry in _kept(known, rule, count)}
     gone = sorted(set(known) - kept, reverse=True)
     if not gone:
-        return Plan.unchanged(f"0 backups were removed from {name}.\n")
+        return Plan.unchanged(
+            f"0 backups were removed from {name}.\n", in_test=f"0 backups would have been removed from {name}.\n"
+        )
     changes = {
         "retained": sorted(kept, reverse=True),
         "deleted": gone,

@@ -199,7 +199,9 @@ def find_source(ctx: Context, source: object, saltenv: str, name: str, wanted: F
     except WrongDigest as error:
         raise Refused(str(error)) from error
     except CommandError as error:
-        raise Refused(f"Unable to manage file: {error}") from error
+        # As in Salt: test mode does not tell which state cannot read a single source.
+        in_test = str(error) if isinstance(source, str) else ""
+        raise Refused(f"Unable to manage file: {error}", in_test) from error
 
 
 def texts_of(
@@ -277,9 +279,10 @@ class Signing:
     signers: Signers
     verify_ssl: bool = True
 
-    def check(self, ctx: Context, content: bytes | Path, saltenv: str) -> None:
+    def check(self, ctx: Context, content: bytes | Path, address: str, saltenv: str) -> None:
         """Check the OpenPGP signature of a managed file's content, if the state requires one.
 
+        A refused content is removed from the minion's cache, if ``address`` is a source that was copied there.
         Raises Refused if the content has no valid signature of an accepted signer.
         """
         if not self.signature:
@@ -296,6 +299,7 @@ class Signing:
                 copy.write_bytes(content)
                 self._checked(ctx, copy, saltenv)
         except CommandError as error:
+            file_source.forget(ctx, address, saltenv)
             raise Refused(f"Failed checking new file's signature: {error}") from error
         except OSError as error:
             raise Refused(f"Failed checking new file's signature: {error.filename}: {error.strerror}") from error

@@ -5,6 +5,7 @@ A link is created under a temporary name and renamed, so that the name always ex
 
 from __future__ import annotations
 
+import re
 import stat
 from dataclasses import replace
 from functools import partial
@@ -17,6 +18,9 @@ from statecore.host.rooted_path import lexists
 from statecore.model.context import Context
 from statecore.model.errors import HostError, InvocationError, StateFailure
 from statecore.model.types import Outcome, Plan
+
+#: How the host tells that it does not know a user or group.
+_NOT_AVAILABLE = re.compile(r"is not available(?= Group |$)")
 
 
 def symlink(
@@ -121,7 +125,7 @@ def hardlink(
     """
     try:
         owner = Attributes(user, group, managed_file.parse_mode(dir_mode))
-        managed_file.check_owner(ctx.host, owner)
+        _check_owner(ctx, owner)
         place = local_path(ctx, name, follow=False)
         if not target.startswith("/"):
             raise Refused(f"Specified target {target} is not an absolute path")
@@ -132,18 +136,23 @@ def hardlink(
         if not origin.exists():
             raise Refused(f"Target {target} for hard link does not exist")
         found = place.lstat() if lexists(place) else None
+    except StateFailure as failure:
+        return Plan.failed(failure.comment)
     except (Refused, HostError, InvocationError) as error:
         return Plan.failed(str(error))
     if found is None:
         would = f"Hard link {name} to {target} is set for creation"
         changes, did = {"new": name}, f"Created new hard link {name} -> {target}"
     elif found.st_ino == origin.stat().st_ino and found.st_dev == origin.stat().st_dev:
-        return Plan.unchanged(f"Target of hard link {name} is already pointing to {target}")
+        return Plan.unchanged(
+            f"Target of hard link {name} is already pointing to {target}",
+            in_test=f"The hard link {name} is presently targetting {target}",
+        )
     elif found.st_nlink > 1 and stat.S_ISREG(found.st_mode):
         would = f"Link {name} target is set to be changed to {target}"
         changes, did = {"new": name}, f"Set target of hard link {name} -> {target}"
     elif not force:
-        return Plan.failed(f"File exists where the hard link {name} should be")
+        return _in_the_way("File", "hard link", name)
     else:
         would = f"The file or directory {name} is set for removal to make way for a new hard link targeting {target}"
         changes = {"forced": "File for hard link was forcibly replaced", "new": name}
@@ -166,12 +175,31 @@ def shortcut(ctx: Context, name: str, target: str, **kwargs: object) -> Plan:
     return Plan.failed("Shortcuts are only supported on Windows")
 
 
+def _check_owner(ctx: Context, wanted: Attributes) -> None:
+    """Raise StateFailure, in Salt's words for links, if the host does not know the wanted user or group."""
+    try:
+        managed_file.check_owner(ctx.host, wanted)
+    except HostError as error:
+        words, count = _NOT_AVAILABLE.subn("does not exist.", str(error))
+        raise StateFailure(words.rstrip(".") if count == 1 else words) from error
+
+
+def _in_the_way(kind: str, link: str, name: str) -> Plan:
+    """Return the failure for a file or directory (``kind``) that has the name of a link."""
+    return Plan.failed(
+        f"{kind} exists where the {link} {name} should be",
+        in_test=f"File or directory exists where the {link} {name} should be. Did you mean to use force?",
+    )
+
+
 def _link_owner(ctx: Context, name: str, place: Path, wanted: Attributes) -> Plan:
     found = place.lstat()
     user, group = ctx.host.user_name(found.st_uid), ctx.host.group_name(found.st_gid)
     changes = managed_file.attribute_changes(ctx.host, place, wanted)
     if not changes:
-        return Plan.unchanged(f"Symlink {name} is present and owned by {user}:{group}")
+        return Plan.unchanged(
+            f"Symlink {name} is present and owned by {user}:{group}", in_test=f"The symlink {name} is present"
+        )
     owner = f"{wanted.user or user}:{wanted.group or group}"
 
     def work() -> Outcome:
@@ -186,6 +214,7 @@ def _make_link(
     ctx: Context, name: str, place: Path, target: str, wanted: Attributes, makedirs: bool, would: str, kind: str
 ) -> Plan:
     def work() -> Outcome:
+        _check_owner(ctx, wanted)
         if not place.parent.is_dir():
             if not makedirs:
                 raise StateFailure(f"Directory {Path(name).parent} for symlink is not present")
@@ -220,7 +249,10 @@ def _replace_existing(
         kept = str(Path(name).parent / backupname)
         aside = local_path(ctx, kept, follow=False)
         if lexists(aside) and not force:
-            raise Refused(f"Symlink & backup dest exists and Force not set. {name} -> {target} - backup: {kept}")
+            return Plan.failed(
+                f"Symlink & backup dest exists and Force not set. {name} -> {target} - backup: {kept}",
+                in_test=_in_the_way(kind, "symlink", name).in_test,
+            )
 
         move_to = partial(managed_file.move_into_place, place)
 
@@ -236,7 +268,7 @@ def _replace_existing(
         would = f"{name} is set to be replaced by a symlink targeting {target}"
         return Plan.change(would, link.steps, {"new": name})
     if not force:
-        raise Refused(f"{kind} exists where the symlink {name} should be. Did you mean to use force?")
+        return _in_the_way(kind, "symlink", name)
 
     def clear() -> Outcome:
         managed_file.remove(place)

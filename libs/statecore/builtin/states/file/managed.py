@@ -170,7 +170,7 @@ def managed(
             return file.attributes_alone()
         content = wanted_bytes(ctx, spec, literal, source, name, wanted=wanted)
         if not managed_file.same(old, content.data):
-            signing.check(ctx, content.data, spec.saltenv)
+            signing.check(ctx, content.data, content.address, spec.saltenv)
         if keep:
             owner_and_mode = Attributes(owner_and_mode.user, owner_and_mode.group, content.mode)
         elif old is None and owner_and_mode.mode is None and literal is None:
@@ -196,7 +196,9 @@ def managed(
             ignored=ignored,
         ).plan()
         return plan if keep_source else _without_cached_copy(ctx, spec.saltenv, content, plan)
-    except (Refused, InvocationError, HostError) as error:
+    except Refused as error:
+        return Plan.failed(str(error), in_test=error.in_test)
+    except (InvocationError, HostError) as error:
         return Plan.failed(str(error))
     except SlsError as error:
         return Plan.failed(f"Unable to manage file: {error}")
@@ -245,7 +247,9 @@ class _File(NamedTuple):
         name, host = self.name, self.ctx.host
         changes = managed_file.attribute_changes(host, self.place, self.owner_and_mode) | self.marks.changes()
         if not changes:
-            return Plan.unchanged(f"File {name} exists with proper permissions. No changes made.")
+            return Plan.unchanged(
+                f"File {name} exists with proper permissions. No changes made.", in_test=f"File {name} not updated"
+            )
 
         def work() -> Outcome:
             self.marks.unseal()

@@ -134,7 +134,9 @@ def _rejection(command: _Patch, dry_run: CommandResult, reject_file: str | None)
     if reject_file is None:
         lines[0] += " Run state again using the reject_file option to save rejects to a persistent file."
     else:
-        command.run("--forward", f"--reject-file={reject_file}", "--output=/dev/null")
+        saved = command.run("--forward", f"--reject-file={reject_file}", "--output=/dev/null")
+        # Its last line names the reject file, as Salt's comment does.
+        dry_run = saved if "saving rejects" in saved.stdout else dry_run
     output = (dry_run.stdout + dry_run.stderr).splitlines()
     return "\n".join([*lines, "", *(f"{_MARGIN}{line}" for line in output)])
 

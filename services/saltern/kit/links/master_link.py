@@ -1,4 +1,4 @@
-"""The API's connections to the master, on an asyncio loop: requests to port 4507, and events of port 4513.
+"""Connections to the master on an asyncio loop: requests to port 4507, and events of port 4513.
 
 libzmq makes its file descriptor readable only when its state changes. So all messages that have arrived are read after
 each such change and after each send.
@@ -11,7 +11,7 @@ import contextlib
 import itertools
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import zmq
@@ -54,6 +54,7 @@ class MasterLink:
         self._socket.setsockopt(zmq.SNDHWM, _MOST_REQUESTS)
         self._connection = LinkConnection(self._socket, "control", options, keys)
         self._ids = itertools.count(1)
+        self.endpoint = self._connection.endpoint
         self._waiting: dict[bytes, asyncio.Future[bytes]] = {}
 
     def start(self) -> None:
@@ -66,6 +67,11 @@ class MasterLink:
         for future in self._waiting.values():
             future.cancel()
         self._connection.close()
+
+    @property
+    def trouble(self) -> str:
+        """Return why the connection has no right handshake: "refused", "wrong server key", or ""."""
+        return self._connection.trouble
 
     def tick(self) -> None:
         """Connect again if a key of the link was replaced, and read the answers that have arrived. Call this every
@@ -122,7 +128,7 @@ class MasterLink:
 
 
 class BusReader:
-    """Receives all events of the master's bus and passes the tag and the packed bytes of each to a function."""
+    """Receives events of the master's bus and passes the tag and the packed bytes of each to a function."""
 
     def __init__(
         self,
@@ -130,18 +136,44 @@ class BusReader:
         options: MasterOptions,
         keys: LinkKeys,
         receiver: Callable[[str, bytes], None],
+        prefixes: Iterable[str] = ("",),
     ) -> None:
-        """Connect to the event publisher. ``receiver`` is called with (tag, packed event) for each event."""
+        """Connect to the event publisher. ``receiver`` is called with (tag, packed event) for each event whose tag
+        starts with one of ``prefixes``.
+        """
         self._socket = context.socket(zmq.SUB)
         self._socket.setsockopt(zmq.RCVHWM, QUEUED_EVENTS)
         self._socket.setsockopt(zmq.LINGER, 0)
         self._connection = LinkConnection(self._socket, "event_pub", options, keys)
         self._receiver = receiver
+        self._probe = b""
+        self._confirmed = asyncio.Event()
+        self.subscribe(*prefixes)
+
+    @property
+    def heard(self) -> bool:
+        """Return whether the bus has confirmed the subscriptions."""
+        return self._confirmed.is_set()
+
+    def subscribe(self, *prefixes: str) -> None:
+        """Subscribe to events whose tags start with one of the prefixes, too; ``ready`` waits for it."""
+        for prefix in prefixes:
+            self._socket.setsockopt(zmq.SUBSCRIBE, prefix.encode())
+        if self._probe:
+            self._socket.setsockopt(zmq.UNSUBSCRIBE, self._probe)
         self._probe = PROBE + os.urandom(8).hex().encode()
-        self._socket.setsockopt(zmq.SUBSCRIBE, b"")
+        self._confirmed.clear()
         self._socket.setsockopt(zmq.SUBSCRIBE, self._probe)
-        #: Whether the bus has confirmed the subscription.
-        self.heard = False
+
+    def unsubscribe(self, prefix: str) -> None:
+        """End one subscription to a prefix."""
+        self._socket.setsockopt(zmq.UNSUBSCRIBE, prefix.encode())
+
+    async def ready(self, seconds: float) -> bool:
+        """Wait until the bus has confirmed the subscriptions, and return True; False after so many seconds."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._confirmed.wait(), seconds)
+        return self.heard
 
     def start(self) -> None:
         """Begin to receive on the running asyncio loop."""
@@ -169,6 +201,7 @@ class BusReader:
                 return
             tag, separator, _ = frame.partition(b"\n\n")
             if frame.startswith(PROBE):
-                self.heard = self.heard or frame == self._probe
+                if frame == self._probe:
+                    self._confirmed.set()
             elif separator:
                 self._receiver(tag.decode("utf-8", "replace"), frame)

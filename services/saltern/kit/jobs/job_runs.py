@@ -1,4 +1,4 @@
-"""Publishes jobs and starts runners for a user, and waits for their results. ``kit.jobs.wait`` decides what to do
+"""Publishes jobs, starts runners and waits for their results, on an asyncio loop. ``kit.jobs.wait`` decides what to do
 next; this module does it.
 
 Returns arrive as events of the bus. A return whose event was lost is found in the job cache at the next time at which
@@ -8,6 +8,7 @@ the job cache is read.
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import random
 import sys
@@ -15,18 +16,34 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
-from saltern.api.event_feed import EventFeed
-from saltern.api.master_link import MasterLink
-from saltern.kit.config.master import MasterOptions
 from saltern.kit.jobs.batch import Window, batch_size
+from saltern.kit.jobs.job_feed import JobFeed
 from saltern.kit.jobs.returns import retcode_of
 from saltern.kit.jobs.wait import TRIMMED, AskProbe, AskReturns, FindJob, Finish, Instruction, JobWait, Show, Silent
-from saltern.kit.links.control import ControlError
+from saltern.kit.jobs.watch import PAUSES, Pace
+from saltern.kit.links.answers import PublishAnswer, RunnerAnswer
+from saltern.kit.links.control import CONTROL_PATIENCE, ControlError
 
-#: Seconds between two looks into the job cache: the first one, and the longest.
-_FIRST_LOOK, _LONGEST_LOOK = 1.0, 15.0
+
+class RequestLink(Protocol):
+    """A connection to the master that sends its commands, such as ``publish`` and ``job_returns``."""
+
+    async def call(self, cmd: str, *, timeout: float = CONTROL_PATIENCE, once: bool = False, **fields: object) -> Any:
+        """Send a command with its fields and return the value of the answer. Raises ControlError, ControlTimeout."""
+
+
+class JobLimits(Protocol):
+    """The master's options that a wait for jobs and runners needs."""
+
+    @property
+    def gather_job_timeout(self) -> float:
+        """Seconds that silent minions have to answer whether they still run a job."""
+
+    @property
+    def id(self) -> str:
+        """Id of the master, under which it stores the results of runners."""
 
 
 @dataclass(frozen=True)
@@ -51,19 +68,35 @@ class JobReturn:
 
 
 class JobRuns:
-    """Publishes jobs and starts runners with the token of one signed-in user."""
+    """Publishes jobs and starts runners for one user."""
 
-    def __init__(self, link: MasterLink, feed: EventFeed, options: MasterOptions, token: str) -> None:
+    def __init__(
+        self,
+        link: RequestLink,
+        feed: JobFeed,
+        options: JobLimits,
+        rights: Mapping[str, Any],
+        *,
+        heard: bool = True,
+        runner_look: float = 0.05,
+    ) -> None:
+        """Store the connections. ``rights``: fields of each command that say for whom it acts, ``token`` or ``user``.
+
+        ``heard``: the feed gets the events of jobs; if False, the job cache is read more often. ``runner_look``: seconds
+        until the job cache is read for a runner's result a second time.
+        """
         self._link = link
         self._feed = feed
         self._options = options
-        self._token = token
+        self._rights = rights
+        self._heard = heard
+        self._runner_look = runner_look
 
-    async def publish(self, call: JobCall) -> dict[str, Any]:
+    async def publish(self, call: JobCall) -> PublishAnswer:
         """Publish a job and return the master's answer {jid, minions, missing}; ``jid`` is None if no minion matches."""
-        answer: dict[str, Any] = await self._link.call(
+        answer: PublishAnswer = await self._link.call(
             "publish",
-            token=self._token,
+            **self._rights,
             tgt=call.tgt,
             tgt_type=call.tgt_type,
             fun=call.fun,
@@ -83,10 +116,19 @@ class JobRuns:
             for minion in job["missing"] if call.tgt_type == "list" else ():
                 yield JobReturn(minion, "", None)
             return
-        async for found in self._followed(job, timeout):
-            yield found
+        async for found in self.follow(job, timeout):
+            if found is not None:
+                yield found
 
-    async def _followed(self, job: Mapping[str, Any], timeout: float) -> AsyncIterator[JobReturn]:
+    async def follow(
+        self, job: PublishAnswer, timeout: float, tick: float = math.inf
+    ) -> AsyncIterator[JobReturn | None]:
+        """Yield a JobReturn for each minion of a job that was published before, when its return arrives or has arrived.
+        Minions that do not return come last, with the load None. None is yielded whenever nothing has arrived for
+        ``tick`` seconds.
+
+        ``timeout``: seconds until silent minions are asked whether they still run the job.
+        """
         jid = str(job["jid"])
         wait = JobWait(
             jid,
@@ -106,7 +148,7 @@ class JobRuns:
         try:
             # Returns may have come between the publication and the line above.
             queue: deque[Instruction] = deque([AskReturns()])
-            look, pause = time.monotonic() + _FIRST_LOOK, _FIRST_LOOK
+            pace = Pace(PAUSES[self._heard], time.monotonic())
             while True:
                 while queue:
                     instruction = queue.popleft()
@@ -118,19 +160,27 @@ class JobRuns:
                         return
                     else:
                         queue.extend(await self._ask(wait, instruction, receive, followed))
-                left = min(wait.deadline, look) - time.monotonic()
+                left = min(wait.deadline, pace.at) - time.monotonic()
                 try:
-                    tag, data = await asyncio.wait_for(events.get(), max(left, 0.001))
+                    tag, data = await asyncio.wait_for(events.get(), max(min(left, tick), 0.001))
                     queue.extend(wait.event(tag, data, time.monotonic()))
+                    if queue:
+                        pace.heard(time.monotonic())
                 except TimeoutError:
                     queue.extend(wait.tick(time.monotonic()))
-                    if not queue and time.monotonic() >= look and wait.pending:
-                        pause = min(pause * 1.5, _LONGEST_LOOK)
-                        look = time.monotonic() + pause
-                        queue.append(AskReturns(tuple(sorted(wait.pending))))
+                    if not queue and time.monotonic() >= pace.at and wait.pending:
+                        queue.extend(await self._look(wait, pace))
+                    if not queue and tick < math.inf:
+                        yield None
         finally:
             for each in followed:
                 self._feed.forget(each, receive)
+
+    async def _look(self, wait: JobWait, pace: Pace) -> list[Instruction]:
+        """Read the job cache for returns that the bus lost, and return the instructions for those found."""
+        found = await self._job_returns(wait.jid, sorted(wait.pending))
+        pace.looked(time.monotonic(), found=bool(found))
+        return wait.returns(found, time.monotonic()) if found else []
 
     async def _ask(
         self, wait: JobWait, instruction: Instruction, receive: Any, followed: set[str]
@@ -155,7 +205,7 @@ class JobRuns:
     async def _job_returns(self, jid: str, minions: Sequence[str] | None) -> Mapping[str, Mapping[str, object]]:
         some: dict[str, Any] = {} if minions is None else {"minions": list(minions)}
         found: Mapping[str, Mapping[str, object]] = await self._link.call(
-            "job_returns", token=self._token, jid=jid, **some
+            "job_returns", **self._rights, jid=jid, **some
         )
         return found
 
@@ -213,10 +263,10 @@ class JobRuns:
             for task in running:
                 task.cancel()
 
-    async def start_runner(self, fun: str, arg: Sequence[object], kwarg: Mapping[str, object]) -> dict[str, str]:
+    async def start_runner(self, fun: str, arg: Sequence[object], kwarg: Mapping[str, object]) -> RunnerAnswer:
         """Start a runner without waiting for it. Return {"tag": prefix of the tags of its events, "jid": JID}."""
-        answer: dict[str, str] = await self._link.call(
-            "runner", token=self._token, fun=fun, arg=list(arg), kwarg=dict(kwarg), request_id=os.urandom(16).hex()
+        answer: RunnerAnswer = await self._link.call(
+            "runner", **self._rights, fun=fun, arg=list(arg), kwarg=dict(kwarg), request_id=os.urandom(16).hex()
         )
         return answer
 
@@ -236,7 +286,7 @@ class JobRuns:
 
         self._feed.wait_for(jid, receive)
         end = time.monotonic() + (timeout or sys.maxsize)
-        pause = 0.05
+        pause = self._runner_look
         try:
             while True:
                 # Before the first wait, too: the runner may have ended before the event was waited for.
