@@ -46,7 +46,6 @@ _EXTRAS: Mapping[str, str] = {
     "psycopg": "postgres",
     "pymysql": "mysql",
     "cryptography": "certificates",
-    "nacl": "nacl",
     "ldap3": "ldap",
     "reclass": "reclass",
 }

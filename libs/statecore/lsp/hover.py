@@ -9,8 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator, Mapping
 
-from jinja2.filters import FILTERS as JINJA_FILTERS
-from jinja2.tests import TESTS as JINJA_TESTS
+import jinja2.defaults
 
 from statecore.lsp.catalogue import Catalogue, FunctionDoc
 from statecore.lsp.completion import GLOBAL_ARGUMENTS, VARIABLES, MinionData
@@ -49,9 +48,7 @@ def _parts(
         function = catalogue.function("states" if kind == "state" else "modules", name)
         if function is not None:
             yield from function_text(function)
-        elif (
-            module := catalogue.module("states" if kind == "state" else "modules", name.partition(".")[0])
-        ) is not None:
+        elif (module := catalogue.module("states" if kind == "state" else "modules", name)) is not None:
             yield code(module.name)
             yield code(module.doc) if module.doc else ""
     elif kind == "argument":
@@ -104,7 +101,7 @@ def _argument(catalogue: Catalogue, subject: Subject) -> Iterator[str]:
 
 def _filter(kind: str, name: str) -> Iterator[str]:
     own: Mapping[str, object] = FILTERS if kind == "filter" else TESTS
-    jinja: Mapping[str, object] = JINJA_FILTERS if kind == "filter" else JINJA_TESTS
+    jinja: Mapping[str, object] = jinja2.defaults.DEFAULT_FILTERS if kind == "filter" else jinja2.defaults.DEFAULT_TESTS
     found = own.get(name, jinja.get(name))
     if found is not None:
         yield f"{kind} `{name}` ({'Salt' if name in own else 'Jinja'})"

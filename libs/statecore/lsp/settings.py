@@ -40,10 +40,8 @@ class Settings:
         assert isinstance(roots, Mapping)
         return cls(
             {str(env): [str(each) for each in listed] for env, listed in roots.items()},
-            str(data["pillar"]),
-            str(data["grains"]),
-            str(data["id"]),
-            bool(data["trust"]),
+            *(str(data[name]) for name in ("pillar", "grains", "id")),
+            trust=bool(data["trust"]),
         )
 
     def roots(self) -> Roots:
@@ -127,6 +125,5 @@ def _likely_states(folder: str) -> dict[str, list[str]]:
 
 
 def _likely_pillar(folder: str) -> str:
-    return next(
-        (str(Path(folder, name)) for name in _LIKELY_PILLAR if folder and Path(folder, name, "top.sls").is_file()), ""
-    )
+    found = next((str(Path(folder, name)) for name in _LIKELY_PILLAR if folder and Path(folder, name, "top.sls").is_file()), "")
+    return found

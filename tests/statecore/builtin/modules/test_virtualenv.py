@@ -99,9 +99,10 @@ def test_what_the_program_does_not_know(plain, host, args, why):
     assert all("--version" in call for call in host.calls)
 
 
-def test_nonsense(plain, host):
+@pytest.mark.parametrize("args", [{"path": "v"}, {"path": "/v", "use_vt": True}])
+def test_nonsense(plain, host, args):
     with pytest.raises(InvocationError):
-        plain.call("virtualenv.create", path="v")
+        plain.call("virtualenv.create", **args)
     assert host.calls == []
 
 

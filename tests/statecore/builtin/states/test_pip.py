@@ -281,9 +281,9 @@ OWN_STEPS = [
     (
         "terminal",
         "installed",
-        {"name": "Two.Words", "use_vt": True, **WHERE},
+        {"name": "one", "use_vt": True, **ONLY},
         False,
-        (True, {"two-words==0.3": "Installed"}, INSTALLED),
+        (False, {}, "not supported: use_vt; commands run without a terminal"),
     ),
     (
         "repo",

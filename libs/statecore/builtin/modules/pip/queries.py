@@ -50,9 +50,9 @@ def freeze(
         salt '*' pip.freeze bin_env=/opt/venv
     """
     first = program.argv(ctx, bin_env)
-    result = program.run(ctx, [*first, "freeze", "--all", _QUIET], bin_env, user, cwd, env_vars, use_vt=use_vt)
+    result = program.run(ctx, [*first, "freeze", "--all", _QUIET], bin_env, user, cwd, env_vars)
     if result["retcode"]:
-        raise CommandError(result["stderr"] or result["stdout"], result)
+        raise CommandError(result["stderr"], result)
     return str(result["stdout"]).splitlines()
 
 
