@@ -16,14 +16,14 @@ SEED ?=
 #: 0 runs all tests in one process, as a debugger needs it.
 WORKERS ?= $(shell echo $$(( ($$(nproc) * 3 + 1) / 2 )))
 PYTEST := $(BIN)/pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder
-SUITE := not container and not browser and not userland and not interop and not k8srun and not cluster and not hosts and not extensions and not formulas
+SUITE := not container and not browser and not userland and not interop and not k8srun and not cluster and not hosts and not extensions and not formulas and not sweep
 WITH_ORACLE = $(if $(ORACLE),SALTERN_ORACLE=$(abspath $(ORACLE)))
 PACKAGES := libs/statecore libs/saltwire libs/masterstore services
 # A newer interpreter is used where Python 3.11 is not installed.
 PYTHON_FOUND = $(shell command -v $(PYTHON) || command -v python3)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab lab-down test test-fast test-one coverage check format docs bench bench-jobs bench-states lock oracle wheels deb changelog sbom sbom-images audit-dependencies interop moved-fleet security security-containers security-mutations fuzz browser-test chaos chaos-containers images container-test userland-test hosts-test formulas extensions-test k8s-check k8s-run cluster cluster-down cluster-test clean
+.PHONY: help lab lab-down test test-fast test-one coverage check format docs bench bench-jobs bench-states lock oracle wheels deb changelog sbom sbom-images audit-dependencies interop moved-fleet security security-containers security-mutations fuzz browser-test chaos chaos-containers images container-test userland-test hosts-test formulas extensions-test sweep k8s-check k8s-run cluster cluster-down cluster-test clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -52,10 +52,10 @@ test-one: $(VENV)/.ready ## run the tests of one file, folder or name: T=tests/s
 
 coverage: $(VENV)/.ready ## run the pure tests and report the lines that they run: a table, and htmlcov/ (T= names a file or folder)
 	$(BIN)/pytest -q --cov=statecore --cov=saltwire --cov=masterstore --cov=saltern --cov-report=term:skip-covered \
-	    --cov-report=html -m "not container and not browser and not userland and not oracle and not redis and not roles and not interop and not k8srun and not cluster and not hosts and not extensions and not formulas" $(T)
+	    --cov-report=html -m "not container and not browser and not userland and not oracle and not redis and not roles and not interop and not k8srun and not cluster and not hosts and not extensions and not formulas and not sweep" $(T)
 
 test-fast: $(VENV)/.ready ## run the tests that need no Redis, no roles and no real Salt
-	$(PYTEST) -m "not container and not browser and not userland and not oracle and not redis and not roles and not interop and not k8srun and not cluster and not hosts and not extensions and not formulas"
+	$(PYTEST) -m "not container and not browser and not userland and not oracle and not redis and not roles and not interop and not k8srun and not cluster and not hosts and not extensions and not formulas and not sweep"
 
 check: $(VENV)/.ready ## run ruff and mypy
 	$(BIN)/ruff check .
@@ -139,6 +139,9 @@ hosts-test: $(VENV)/.ready oracle ## test the Debian packages and units on Debia
 
 formulas: $(VENV)/.ready oracle ## apply ten formulas by ours and by real Salt on Debian machines with systemd, compare the hosts (root, a mirror, 20 minutes)
 	SALTERN_ORACLE=$(abspath .oracle) $(BIN)/pytest -q -s -m formulas tests/formulas
+
+sweep: $(VENV)/.ready oracle ## call each execution function beside real Salt in throw-away copies of this machine, compare the answers (root, minutes; SWEEP="file.*")
+	SALTERN_ORACLE=$(abspath .oracle) SWEEP="$(or $(SWEEP),*)" $(BIN)/pytest -q -s -m sweep tests/sweep
 
 extensions-test: $(VENV)/.ready .extensions/.ready ## test Salt extensions from PyPI with a Docker engine, MariaDB and fake services (.ci/docker-engine start)
 	SALTERN_EXTENSIONS=$(abspath .extensions) $(BIN)/pytest -q -m extensions tests/extensions

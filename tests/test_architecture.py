@@ -32,7 +32,7 @@ LAYERS: Mapping[str, tuple[str, ...]] = {
             "loader",
             "engine",
         ),
-        *("runtime", "analysis", "builtin"),
+        *("runtime", "analysis", "lsp", "builtin"),
     ),
     "saltern.kit": ("config", "command", "trees", "links", "jobs", "keys", "process"),
 }
@@ -85,6 +85,8 @@ DOORS: Mapping[str, tuple[str, ...]] = {
     "salt": (),
     # The master's own roles but the API are synchronous; a client library is not.
     "asyncio": ("saltern.api", "saltern.client", "saltern.kit.links.master_link", "saltern.kit.jobs.job_runs"),
+    # The protocol of editors stays at the edge of the language server.
+    **dict.fromkeys(("pygls", "lsprotocol"), ("statecore.lsp.server", "statecore.lsp.convert")),
 }
 
 #: Names that say nothing about what is inside; ``salt.utils`` is Salt's own name.

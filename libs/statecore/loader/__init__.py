@@ -46,6 +46,7 @@ _EXTRAS: Mapping[str, str] = {
     "psycopg": "postgres",
     "pymysql": "mysql",
     "cryptography": "certificates",
+    "nacl": "nacl",
     "ldap3": "ldap",
     "reclass": "reclass",
 }

@@ -68,6 +68,12 @@ FURTHER: Mapping[str, Mapping[str, str]] = {
         ),
         _MYSQL,
     ),
+    "nacl": {
+        **dict.fromkeys(("dec", "dec_file", "enc", "enc_file"), "box_type key keyfile pk pk_file sk sk_file"),
+        **dict.fromkeys(("sealedbox_decrypt", "secretbox_decrypt", "secretbox_encrypt"), "sk sk_file"),
+        "keygen": "keyfile",
+        "sealedbox_encrypt": "pk pk_file",
+    },
     "network": {"connect": "family proto timeout"},
     "pkg_apk": dict.fromkeys(
         (

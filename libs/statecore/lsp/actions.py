@@ -40,7 +40,11 @@ def actions(index: TreeIndex, file: str, first: int, last: int, findings: Sequen
     found = [*_includes(index, indexed, file, first, last)]
     for number, finding in enumerate(findings):
         found += [_numbered(action, number) for action in _corrections(indexed.facts.source, file, finding)]
-    if indexed.kind == "sls" and (inside := in_declaration(indexed.facts, first)) is not None and inside.state is not None:
+    if (
+        indexed.kind == "sls"
+        and (inside := in_declaration(indexed.facts, first)) is not None
+        and inside.state is not None
+    ):
         found += _forms(indexed.facts, file, inside.declaration, inside.state)
     return found
 
@@ -70,7 +74,11 @@ def _includes(index: TreeIndex, indexed: IndexedFile, file: str, first: int, las
             sls = reference(at.path)
             if at.env == indexed.at.env and at.tree == "states" and sls not in offered:
                 offered.add(sls)
-                yield Action(f"Include '{sls}', which declares '{one.name}'", (include_edit(indexed.facts, file, sls),), "quickfix")
+                yield Action(
+                    f"Include '{sls}', which declares '{one.name}'",
+                    (include_edit(indexed.facts, file, sls),),
+                    "quickfix",
+                )
 
 
 def include_edit(facts: FileFacts, file: str, sls: str) -> Edit:
@@ -95,8 +103,10 @@ def _first_line(source: SlsText) -> int:
     """Return the first line after the shebang, comments and Jinja statements at the top of a file."""
     for number, line in enumerate(source.lines):
         stripped = line.strip()
-        if stripped and not stripped.startswith(("#", "{%", "{#")) and all(
-            not (tag.start < source.starts[number] < tag.end) for tag in source.tags
+        if (
+            stripped
+            and not stripped.startswith(("#", "{%", "{#"))
+            and all(not (tag.start < source.starts[number] < tag.end) for tag in source.tags)
         ):
             return number
     return len(source.lines) - 1
@@ -139,7 +149,12 @@ def _forms(facts: FileFacts, file: str, declaration: Declaration, state: StateUs
         yield _joined(source, file, state)
     elif "." in state.entry.key and not state.entry.value and source.below(state.entry):
         yield _split(source, file, state)
-    if len(declaration.states) == 1 and not declaration.extends and not state.arguments and declaration.entry.last == _last(state):
+    if (
+        len(declaration.states) == 1
+        and not declaration.extends
+        and not state.arguments
+        and declaration.entry.last == _last(state)
+    ):
         yield _closed(source, file, declaration, state)
 
 
@@ -172,7 +187,9 @@ def _joined(source: SlsText, file: str, state: StateUse) -> Action:
         Edit(file, (entry.line, end), (entry.line, end), f".{state.function}"),
         Edit(file, (named.line, 0), (named.line + 1, 0), "")
         if not alone
-        else Edit(file, (entry.line, len(source.lines[entry.line])), (named.line, len(source.lines[named.line])), " []"),
+        else Edit(
+            file, (entry.line, len(source.lines[entry.line])), (named.line, len(source.lines[named.line])), " []"
+        ),
     )
     return Action(f"Write '{state.full}' as the short form", edits, "refactor.rewrite")
 

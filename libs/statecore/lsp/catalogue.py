@@ -144,7 +144,11 @@ def _module_doc(name: str, served: Sequence[LoadedModule]) -> ModuleDoc:
             found.functions[function] = FunctionDoc(
                 f"{name}.{function}",
                 _arguments(
-                    [(each.name, _default(each)) for each in parameters if each.kind not in (each.VAR_KEYWORD, each.VAR_POSITIONAL)],
+                    [
+                        (each.name, _default(each))
+                        for each in parameters
+                        if each.kind not in (each.VAR_KEYWORD, each.VAR_POSITIONAL)
+                    ],
                     doc,
                 ),
                 doc,
@@ -213,7 +217,9 @@ def users_module(file: str, text: str) -> ModuleDoc | None:
 def _aliases(tree: ast.Module) -> dict[str, str]:
     """Return the map ``__func_alias__`` (name in the file -> name for callers); {} if it is not a literal."""
     for node in tree.body:
-        named = isinstance(node, ast.Assign) and any(isinstance(each, ast.Name) and each.id == "__func_alias__" for each in node.targets)
+        named = isinstance(node, ast.Assign) and any(
+            isinstance(each, ast.Name) and each.id == "__func_alias__" for each in node.targets
+        )
         if named and isinstance(node, ast.Assign) and isinstance(node.value, ast.Dict):
             pairs = zip(node.value.keys, node.value.values, strict=True)
             return {

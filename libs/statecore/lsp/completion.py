@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-import jinja2.defaults
+from jinja2.defaults import DEFAULT_NAMESPACE
+from jinja2.filters import FILTERS as JINJA_FILTERS
+from jinja2.tests import TESTS as JINJA_TESTS
 
 from statecore.analysis.sls_text.jinja_regions import Tag, TagKind, tag_at
 from statecore.analysis.sls_text.lines import Entry, SlsText, Span
@@ -110,13 +112,43 @@ VARIABLES: Mapping[str, str] = {
 }
 
 STATEMENTS = (
-    *("if", "elif", "else", "endif", "for", "endfor", "set", "endset", "macro", "endmacro", "call", "endcall", "filter"),
+    *(
+        "if",
+        "elif",
+        "else",
+        "endif",
+        "for",
+        "endfor",
+        "set",
+        "endset",
+        "macro",
+        "endmacro",
+        "call",
+        "endcall",
+        "filter",
+    ),
     *("endfilter", "include", "import", "from", "import_yaml", "import_json", "import_text", "load_yaml", "load_json"),
-    *("load_text", "endload", "do", "break", "continue", "block", "endblock", "extends", "raw", "endraw", "with", "endwith"),
+    *(
+        "load_text",
+        "endload",
+        "do",
+        "break",
+        "continue",
+        "block",
+        "endblock",
+        "extends",
+        "raw",
+        "endraw",
+        "with",
+        "endwith",
+    ),
     *("profile", "endprofile"),
 )
 
 _BOOLEANS = ("True", "False")
+
+#: Most IDs, and most proposals of one answer. A list of so many is marked as incomplete, and the editor asks again.
+MOST = 200
 
 
 def complete(request: Request) -> list[Item]:
@@ -209,7 +241,7 @@ def _at_top(request: Request, written: _Written) -> Iterator[Item]:
 
 
 def _extended_ids(request: Request, written: _Written) -> Iterator[Item]:
-    for name, module in _reachable(request, ""):
+    for name, module in _reachable(request, "", written.key):
         yield Item(name, "reference", request.span(written.key), f"{name}:", detail=module)
 
 
@@ -239,7 +271,11 @@ def _in_state(request: Request, above: Entry, written: _Written) -> Iterator[Ite
         yield from _values(request, function, state, written)
         return
     span = request.span(written.key)
-    if "." not in above.key and state.entry is above and (state.function_entry is None or state.function_entry.line == request.line):
+    if (
+        "." not in above.key
+        and state.entry is above
+        and (state.function_entry is None or state.function_entry.line == request.line)
+    ):
         module = request.catalogue.module("states", state.module)
         for name, one in sorted(module.functions.items()) if module else ():
             if not name.startswith("mod_"):
@@ -256,7 +292,7 @@ def _in_state(request: Request, above: Entry, written: _Written) -> Iterator[Ite
         if name not in used | listed:
             yield Item(name, "property", span, f"{name}: ", "every state", text, group=4)
     for name in sorted(REFERRING - used):
-        yield Item(name, "keyword", span, f"{name}:\n{' ' * (written.column + 2)}- ", "requisite", group=3)
+        yield Item(name, "keyword", span, f"{name}:\n{' ' * written.column}- ", "requisite", group=3)
 
 
 def _state_of(facts: FileFacts, above: Entry) -> StateUse | None:
@@ -288,12 +324,12 @@ def _requisites(request: Request, written: _Written) -> Iterator[Item]:
         if module == "sls":
             yield from _sls_names(request, written.value)
             return
-        for name, found in _reachable(request, module):
+        for name, found in _reachable(request, module, written.value):
             yield Item(name, "reference", request.span(written.value), detail=found)
         return
     span = request.span(written.key)
     modules = set()
-    for name, found in _reachable(request, ""):
+    for name, found in _reachable(request, "", written.key):
         modules.add(found)
         yield Item(f"{found}: {name}", "reference", span, group=2)
     for module in sorted(modules - {""} | {"sls", "id"}):
@@ -305,24 +341,33 @@ def _requisite_value(request: Request, typed: str) -> Iterator[Item]:
     inner = re.search(r"(?:^|[\[{,]\s*)(?:([\w.]+):\s+)?([^\[{,:]*)$", typed)
     if inner is None:
         return
-    for name, found in _reachable(request, inner[1] or ""):
+    for name, found in _reachable(request, inner[1] or "", inner[2]):
         label = name if inner[1] else f"{found}: {name}"
         yield Item(label, "reference", request.span(inner[2]), detail=found)
 
 
-def _reachable(request: Request, module: str) -> Iterator[tuple[str, str]]:
-    """Yield (ID, state module) of this file and of those that it includes first, then of all others of its environment."""
-    included = request.index.includes_of(request.path)
+def _reachable(request: Request, module: str, typed: str) -> Iterator[tuple[str, str]]:
+    """Yield (ID, state module) whose ID or module contains ``typed``: of this file first, then of those that it includes,
+    then of all others of its environment. At most ``MOST`` are yielded.
+    """
+    index, wanted = request.index, typed.lower()
+    included = index.includes_of(request.path)
+    near = [request.path, *sorted(included - {request.path})]
     seen: set[tuple[str, str]] = set()
-    listed = sorted(request.index.ids(), key=lambda one: (one[1] != request.path, one[1] not in included, one[0]))
-    for name, file, declaration in listed:
-        if request.index.files[file].at.env != request.file.at.env and file != request.path:
+    for file in (*near, *(each for each in index.files if each not in included)):
+        indexed = index.files.get(file)
+        if indexed is None or indexed.kind != "sls" or indexed.at.env != request.file.at.env:
             continue
-        for state in declaration.states:
-            key = (name, state.module)
-            if key not in seen and (not module or state.module == module) and not _is_own(request, file, declaration.entry):
+        for one in indexed.facts.declared():
+            for state in one.states:
+                key = (one.id, state.module)
+                fits = wanted in one.id.lower() or wanted in f"{state.module}: {one.id}".lower()
+                if not fits or key in seen or (module and state.module != module) or _is_own(request, file, one.entry):
+                    continue
                 seen.add(key)
                 yield key
+                if len(seen) >= MOST:
+                    return
 
 
 def _is_own(request: Request, file: str, entry: Entry) -> bool:
@@ -358,13 +403,17 @@ _Q = r"['\"]"
 _KEYS = re.compile(
     rf"(?:salt\[\s*{_Q}(pillar|grains)\.get{_Q}\s*\]|salt\.(pillar|grains)\.get|(?<![\w.])(pillar|grains)\.get)\(\s*{_Q}([^'\"\n]*)$"
 )
-_STEPS = re.compile(rf"(?<![\w.'\"])(pillar|grains)((?:\[\s*{_Q}[^'\"\n]*{_Q}\s*\]|\.\w+(?=[.\[]))*)(?:\[\s*{_Q}([^'\"\n]*)|\.(\w*))$")
+_STEPS = re.compile(
+    rf"(?<![\w.'\"])(pillar|grains)((?:\[\s*{_Q}[^'\"\n]*{_Q}\s*\]|\.\w+(?=[.\[]))*)(?:\[\s*{_Q}([^'\"\n]*)|\.(\w*))$"
+)
 _ONE_STEP = re.compile(rf"\[\s*{_Q}([^'\"\n]*){_Q}\s*\]|\.(\w+)")
 _SALT_ITEM = re.compile(rf"(?<![\w.])salt\[\s*{_Q}([\w.]*)$")
 _SALT_DOT = re.compile(r"(?<![\w.])salt\.(\w*(?:\.\w*)?)$")
 _FILTER = re.compile(r"\|\s*(\w*)$")
 _TEST = re.compile(r"\bis\s+(?:not\s+)?(\w*)$")
-_TEMPLATE = re.compile(rf"^[-+]?\s*(?:from|import|include|extends|import_yaml|import_json|import_text)\s+{_Q}([^'\"\n]*)$")
+_TEMPLATE = re.compile(
+    rf"^[-+]?\s*(?:from|import|include|extends|import_yaml|import_json|import_text)\s+{_Q}([^'\"\n]*)$"
+)
 _FROM = re.compile(rf"^[-+]?\s*from\s+{_Q}([^'\"\n]*){_Q}\s+import\s+(?:.*,\s*)?(\w*)$", re.DOTALL)
 _STATEMENT = re.compile(r"^[-+]?\s*(\w*)$")
 _NAME = re.compile(r"(?<![\w.'\"\]])([A-Za-z_]?\w*)$")
@@ -383,7 +432,11 @@ def _in_jinja(request: Request, tag: Tag, offset: int) -> Iterator[Item]:
 def _template_paths(request: Request, match: re.Match[str]) -> Iterator[Item]:
     typed = match[1]
     for file, at in request.index.known.items():
-        if at.tree == request.file.at.tree and file != request.path and at.path.endswith((*TEMPLATES, ".sls", ".yaml", ".yml", ".json")):
+        if (
+            at.tree == request.file.at.tree
+            and file != request.path
+            and at.path.endswith((*TEMPLATES, ".sls", ".yaml", ".yml", ".json"))
+        ):
             yield Item(at.path, "file", request.span(typed), group=1 if at.path.endswith(TEMPLATES) else 3)
 
 
@@ -393,7 +446,9 @@ def _imported(request: Request, match: re.Match[str]) -> Iterator[Item]:
     indexed = request.index.files.get(file) if file else None
     for one in indexed.facts.definitions if indexed else ():
         if one.how in ("macro", "set", "load"):
-            yield Item(one.name, "function" if one.how == "macro" else "variable", request.span(match[2]), detail=one.text)
+            yield Item(
+                one.name, "function" if one.how == "macro" else "variable", request.span(match[2]), detail=one.text
+            )
 
 
 def _keys(request: Request, match: re.Match[str]) -> Iterator[Item]:
@@ -464,12 +519,14 @@ def _salt_functions(request: Request, match: re.Match[str]) -> Iterator[Item]:
 
 
 #: Names of Jinja's filters and tests, and of Salt's.
-FILTER_NAMES = frozenset({*jinja2.defaults.DEFAULT_FILTERS, *FILTERS})
-TEST_NAMES = frozenset(name for name in (*jinja2.defaults.DEFAULT_TESTS, *TESTS) if name.isidentifier())
+FILTER_NAMES = frozenset({*JINJA_FILTERS, *FILTERS})
+TEST_NAMES = frozenset(name for name in (*JINJA_TESTS, *TESTS) if name.isidentifier())
 
 
 def _filters(request: Request, match: re.Match[str]) -> Iterator[Item]:
-    yield from _words(request, match[1], FILTER_NAMES, "function", lambda name: "Salt's" if name in FILTERS else "Jinja's")
+    yield from _words(
+        request, match[1], FILTER_NAMES, "function", lambda name: "Salt's" if name in FILTERS else "Jinja's"
+    )
 
 
 def _tests(request: Request, match: re.Match[str]) -> Iterator[Item]:
@@ -499,7 +556,7 @@ def _names(request: Request, match: re.Match[str]) -> Iterator[Item]:
     for name, text in VARIABLES.items():
         if name not in seen:
             yield Item(name, "variable", span, detail=text, group=2)
-    for name in sorted({*jinja2.defaults.DEFAULT_NAMESPACE, *GLOBALS}):
+    for name in sorted({*DEFAULT_NAMESPACE, *GLOBALS}):
         yield Item(name, "function", span, detail="global function", group=4)
 
 
@@ -521,4 +578,3 @@ _JINJA: Sequence[tuple[re.Pattern[str], Callable[[Request, re.Match[str]], Itera
     (_STATEMENT, _statements),
     (_NAME, _names),
 )
-

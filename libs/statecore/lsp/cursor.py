@@ -52,7 +52,11 @@ def subject_at(facts: FileFacts, line: int, column: int) -> Subject | None:
         if state.function_entry is not None and state.function_entry.key_span.has(line, column):
             return Subject("state", state.full, state.function_entry.key_span)
         if state.entry is declaration.entry:
-            return Subject("state", state.full, state.entry.value_span) if state.entry.value_span.has(line, column) else None
+            return (
+                Subject("state", state.full, state.entry.value_span)
+                if state.entry.value_span.has(line, column)
+                else None
+            )
         if state.entry.key_span.has(line, column):
             return Subject("state", state.full, state.entry.key_span)
         if argument is not None and argument.key_span.has(line, column):
@@ -83,7 +87,12 @@ def _in_tag(source: SlsText, tag: Tag, offset: int) -> Subject | None:
             before = text[tag.start : match.start()].rstrip()
             if _in_quotes(text[tag.start + 2 : match.start()]):
                 return None
-            return Subject("variable", match[0], source.span(match.start(), match.end()), before[-1:] if before.endswith(".") else "")
+            return Subject(
+                "variable",
+                match[0],
+                source.span(match.start(), match.end()),
+                before[-1:] if before.endswith(".") else "",
+            )
     return None
 
 

@@ -17,8 +17,19 @@ RESERVED = frozenset({"include", "extend", "exclude"})
 #: Arguments whose value is a list of references to states.
 REFERRING = frozenset(
     name
-    for name in (*INTERNAL, "require_any", "watch_any", "onchanges_any", "onfail_any", "onfail_all", "prereq", "listen_in", "use_in")
-    if name.partition("_")[0] in ("require", "watch", "onchanges", "onfail", "prereq", "listen", "use") and name != "onfail_stop"
+    for name in (
+        *INTERNAL,
+        "require_any",
+        "watch_any",
+        "onchanges_any",
+        "onfail_any",
+        "onfail_all",
+        "prereq",
+        "listen_in",
+        "use_in",
+    )
+    if name.partition("_")[0] in ("require", "watch", "onchanges", "onfail", "prereq", "listen", "use")
+    and name != "onfail_stop"
 )
 
 _IN_BRACKETS = re.compile(r"""([A-Za-z_][\w.]*)\s*:\s*(?:"([^"\n]*)"|'([^'\n]*)'|([^,\]}\n]*[^,\]}\s]))""")
@@ -108,7 +119,9 @@ def facts_of(text: str, kind: str) -> FileFacts:
 
 def _is_python(text: str) -> bool:
     first = text.partition("\n")[0]
-    return first.startswith("#!") and ("py" in first.replace("|", " ").split() or "pyobjects" in first or "#!py" in first)
+    return first.startswith("#!") and (
+        "py" in first.replace("|", " ").split() or "pyobjects" in first or "#!py" in first
+    )
 
 
 # -------------------------------------------------------------------------------------------------------------------- SLS
@@ -241,7 +254,9 @@ def _of_pillar(found: FileFacts) -> None:
 
 # -------------------------------------------------------------------------------------------------------------------- Jinja
 
-_STEP = r"""(?:\[\s*(?:'[^'\n]*'|"[^"\n]*")\s*\]|\.(?!get\b|items\b|keys\b|values\b|setdefault\b|update\b)[A-Za-z_]\w*)"""
+_STEP = (
+    r"""(?:\[\s*(?:'[^'\n]*'|"[^"\n]*")\s*\]|\.(?!get\b|items\b|keys\b|values\b|setdefault\b|update\b)[A-Za-z_]\w*)"""
+)
 _CHAIN = {name: re.compile(rf"(?<![\w.'\"]){name}((?:{_STEP})+)") for name in ("pillar", "grains")}
 _GET = re.compile(
     r"""(?:salt\[\s*['"](pillar|grains)\.get['"]\s*\]|salt\.(pillar|grains)\.get|(?<![\w.])(pillar|grains)\.get)\(\s*(['"])([^'"\n]*)\4"""

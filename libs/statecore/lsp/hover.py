@@ -9,7 +9,8 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator, Mapping
 
-import jinja2.defaults
+from jinja2.filters import FILTERS as JINJA_FILTERS
+from jinja2.tests import TESTS as JINJA_TESTS
 
 from statecore.lsp.catalogue import Catalogue, FunctionDoc
 from statecore.lsp.completion import GLOBAL_ARGUMENTS, VARIABLES, MinionData
@@ -48,7 +49,9 @@ def _parts(
         function = catalogue.function("states" if kind == "state" else "modules", name)
         if function is not None:
             yield from function_text(function)
-        elif (module := catalogue.module("states" if kind == "state" else "modules", name)) is not None:
+        elif (
+            module := catalogue.module("states" if kind == "state" else "modules", name.partition(".")[0])
+        ) is not None:
             yield code(module.name)
             yield code(module.doc) if module.doc else ""
     elif kind == "argument":
@@ -101,7 +104,7 @@ def _argument(catalogue: Catalogue, subject: Subject) -> Iterator[str]:
 
 def _filter(kind: str, name: str) -> Iterator[str]:
     own: Mapping[str, object] = FILTERS if kind == "filter" else TESTS
-    jinja: Mapping[str, object] = jinja2.defaults.DEFAULT_FILTERS if kind == "filter" else jinja2.defaults.DEFAULT_TESTS
+    jinja: Mapping[str, object] = JINJA_FILTERS if kind == "filter" else JINJA_TESTS
     found = own.get(name, jinja.get(name))
     if found is not None:
         yield f"{kind} `{name}` ({'Salt' if name in own else 'Jinja'})"

@@ -1,7 +1,7 @@
 """The index of a workspace: facts of all files of the state trees and the pillar tree, kept current file by file.
 
-A file is read again only when its content changes, and only its own entries are replaced. The index holds texts that
-callers pass in; ``scan`` is the only function that reads the disk.
+A file is read again only when its content changes, and only its own entries are replaced. Open documents take the place
+of their files. Only ``scan``, ``listed``, ``reread`` and ``close`` read the disk.
 """
 
 from __future__ import annotations
@@ -83,25 +83,45 @@ class TreeIndex:
 
     def scan(self) -> int:
         """Read the files that are new or changed on disk, and forget the missing ones. Return the number of files read."""
-        seen: set[str] = set()
-        read = 0
+        listed = self.listed()
+        for file in [each for each in self.known if each not in listed and each not in self._open]:
+            self.remove(file)
+        self.known |= listed
+        return sum(self.reread(file) for file in listed)
+
+    def listed(self) -> dict[str, InTree]:
+        """Return the files of the trees on disk, and where each belongs. Nothing is read."""
+        found: dict[str, InTree] = {}
         for tree, envs in (("states", self.roots.states), ("pillar", self.roots.pillar)):
             for env, directories in envs.items():
                 for directory in directories:
-                    for file, path, stamp in _walk(directory):
-                        if file in seen:
-                            continue
-                        seen.add(file)
-                        self.known[file] = InTree(tree, env, path)
-                        if file in self._open or self._stamps.get(file) == stamp or not file.endswith(READ):
-                            continue
-                        self._stamps[file] = stamp
-                        if stamp[1] <= _LARGEST and (text := _text(file)) is not None:
-                            self.update(file, text)
-                            read += 1
-        for file in [each for each in self.known if each not in seen and each not in self._open]:
+                    for file, path in _walk(directory):
+                        # A pillar tree below the state tree is a pillar tree.
+                        if file not in found or tree == "pillar":
+                            found[file] = InTree(tree, env, path)
+        return found
+
+    def reread(self, file: str) -> bool:
+        """Read one file if it changed on disk. Return True if it was read. A file that is gone is forgotten."""
+        if file in self._open:
+            return False
+        stamp = _stamp(file)
+        if stamp is None:
             self.remove(file)
-        return read
+            return False
+        if self._stamps.get(file) == stamp or not file.endswith(READ):
+            self.known.setdefault(file, self.place_of(file))
+            return False
+        self._stamps[file] = stamp
+        if stamp[1] > _LARGEST or (text := _text(file)) is None:
+            self.known.setdefault(file, self.place_of(file))
+            return False
+        self.update(file, text)
+        return True
+
+    def is_open(self, file: str) -> bool:
+        """Return whether a file is an open document."""
+        return file in self._open
 
     def open(self, file: str, text: str) -> None:
         """Take the text of an open document in place of the file's."""
@@ -217,12 +237,6 @@ class TreeIndex:
             if self.files[file].at.tree != "pillar":
                 yield from ((file, one) for one in listed)
 
-    def ids(self) -> Iterator[tuple[str, str, Declaration]]:
-        """Yield (ID, file, declaration) of all declared IDs."""
-        for file, indexed in self.files.items():
-            if indexed.kind == "sls":
-                yield from ((one.id, file, one) for one in indexed.facts.declared())
-
     def declared_in(self) -> dict[str, list[str]]:
         """Map of ID or state name to the SLS references that declare it."""
         return {
@@ -302,20 +316,23 @@ def kind_of(at: InTree, state_top: str = "top.sls") -> str:
     return "python" if at.path.endswith(".py") else "template"
 
 
-def _walk(directory: str) -> Iterator[tuple[str, str, tuple[int, int]]]:
-    """Yield (file, path below the directory, (mtime, size)) of the files of a tree. Links out of it are not followed."""
+def _walk(directory: str) -> Iterator[tuple[str, str]]:
+    """Yield (file, path below the directory) of the files of a tree. Links to directories are not followed."""
     base = directory.rstrip("/")
     for folder, directories, names in os.walk(base):
         directories[:] = sorted(each for each in directories if each not in _SKIPPED)
         for name in sorted(names):
             file = f"{folder}/{name}"
-            try:
-                info = Path(file).stat()
-            except OSError:
-                continue
-            # A named pipe would never end.
-            if stat.S_ISREG(info.st_mode):
-                yield file, file[len(base) + 1 :], (info.st_mtime_ns, info.st_size)
+            yield file, file[len(base) + 1 :]
+
+
+def _stamp(file: str) -> tuple[int, int] | None:
+    """Return (mtime, size) of a file; None if it is gone or no plain file. Reading a named pipe would never end."""
+    try:
+        info = Path(file).stat()
+    except OSError:
+        return None
+    return (info.st_mtime_ns, info.st_size) if stat.S_ISREG(info.st_mode) else None
 
 
 def _text(file: str) -> str | None:

@@ -135,7 +135,12 @@ def references(index: TreeIndex, file: str, line: int, column: int, *, declarati
         return _uses_of_variable(file, indexed, subject)
     if subject.kind == "state":
         return spans(
-            Place(other, (state.function_entry or state.entry).key_span if state.entry is not one.entry else state.entry.value_span)
+            Place(
+                other,
+                (state.function_entry or state.entry).key_span
+                if state.entry is not one.entry
+                else state.entry.value_span,
+            )
             for other, each in index.files.items()
             for one in each.facts.declarations
             for state in one.states
@@ -239,8 +244,14 @@ def _replaced(index: TreeIndex, file: str, span: Span, new: str) -> Edit:
     if len(old) > 1 and old[0] == old[-1] and old[0] in "'\"":
         span = Span(span.line, span.start + 1, span.end - 1)
         written = new.replace("'", "''") if old[0] == "'" else new.replace("\\", "\\\\").replace('"', '\\"')
-    elif span.start and text[span.start - 1 : span.start] in "'\"" and text[span.start - 1] == text[span.end : span.end + 1]:
-        written = new.replace("'", "''") if text[span.start - 1] == "'" else new.replace("\\", "\\\\").replace('"', '\\"')
+    elif (
+        span.start
+        and text[span.start - 1 : span.start] in "'\""
+        and text[span.start - 1] == text[span.end : span.end + 1]
+    ):
+        written = (
+            new.replace("'", "''") if text[span.start - 1] == "'" else new.replace("\\", "\\\\").replace('"', '\\"')
+        )
     else:
         written = quoted(new)
     return Edit(file, (span.line, span.start), (span.line, span.end), written)

@@ -9,8 +9,8 @@ editor says so. docs/decisions/ has the reasons.
 from __future__ import annotations
 
 import logging
-import tempfile
-from collections.abc import Callable, Iterator, Mapping
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -42,7 +42,10 @@ PURE = frozenset(
         *(f"pillar.{name}" for name in ("get", "item", "items", "keys", "ls", "raw", "filter_by")),
         *(f"match.{name}" for name in ("glob", "pcre", "list", "grain", "grain_pcre", "pillar", "pillar_pcre")),
         *(f"match.{name}" for name in ("ipcidr", "compound", "filter_by", "search_by", "ifelse")),
-        *(f"slsutil.{name}" for name in ("merge", "merge_all", "update", "boolstr", "banner", "file_exists", "dir_exists")),
+        *(
+            f"slsutil.{name}"
+            for name in ("merge", "merge_all", "update", "boolstr", "banner", "file_exists", "dir_exists")
+        ),
         *(f"defaults.{name}" for name in ("merge", "deepcopy", "update")),
         "config.option",
     }
@@ -65,27 +68,44 @@ class NotInEditor(StatecoreError):
 class Overlay(Files):
     """A state tree in which the texts of open documents replace the files on disk."""
 
-    def __init__(self, files: LocalFiles, directory: Path, texts: Mapping[str, str]) -> None:
-        """Serve ``files``. ``texts`` maps paths on disk to the texts of open documents; ``directory`` gets copies of them."""
+    def __init__(
+        self,
+        files: LocalFiles,
+        roots: Mapping[str, Sequence[str]],
+        directory: Path,
+        texts: Mapping[str, str],
+    ) -> None:
+        """Serve ``files``, whose root directories are ``roots``. ``texts`` maps paths on disk to the texts of open
+        documents, also of those that are not saved yet; ``directory`` gets copies of them.
+        """
         self._files = files
         self._directory = directory
         self._texts = texts
+        #: Copy -> path on disk of the document, and the reverse.
         self._copies: dict[str, str] = {}
+        self._copy_of: dict[str, Path] = {}
+        #: saltenv -> path in the tree -> path on disk, of documents below its roots.
+        self._open: dict[str, dict[str, str]] = {}
+        for env, directories in roots.items():
+            for root in reversed(directories):
+                start = f"{root.rstrip('/')}/"
+                below = {file.removeprefix(start): file for file in texts if file.startswith(start)}
+                self._open.setdefault(env, {}).update(below)
 
     def fetch(self, path: str, saltenv: str = "base") -> Path | None:
         """Return the path of the file, or of a copy that holds the text of the open document."""
         found = self._files.fetch(path, saltenv)
-        text = self._texts.get(str(found)) if found is not None else None
-        if found is None or text is None:
+        file = str(found) if found is not None else self._open.get(saltenv, {}).get(path, "")
+        text = self._texts.get(file)
+        if text is None:
             return found
-        copy = self._directory / str(len(self._copies)) / found.name
-        known = next((Path(each) for each, shown in self._copies.items() if shown == str(found)), None)
-        if known is None:
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            self._copies[str(copy)] = str(found)
-            known = copy
-        known.write_text(text, "utf-8")
-        return known
+        if file not in self._copy_of:
+            copy = self._directory / str(len(self._copies)) / Path(file).name
+            copy.parent.mkdir(parents=True)
+            copy.write_text(text, "utf-8")
+            self._copies[str(copy)] = file
+            self._copy_of[file] = copy
+        return self._copy_of[file]
 
     def shown(self, fetched: Path) -> str:
         """Return the path of the file itself, also for a copy."""
@@ -96,8 +116,9 @@ class Overlay(Files):
         return self._files.envs()
 
     def paths(self, saltenv: str = "base", prefix: str = "") -> list[str]:
-        """Return the paths of the tree's files."""
-        return self._files.paths(saltenv, prefix)
+        """Return the paths of the tree's files, and of documents that are not saved yet."""
+        unsaved = (path for path in self._open.get(saltenv, {}) if path.startswith(prefix))
+        return sorted({*self._files.paths(saltenv, prefix), *unsaved})
 
     def dirs(self, saltenv: str = "base", prefix: str = "") -> list[str]:
         """Return the paths of the tree's directories."""
@@ -124,7 +145,9 @@ class Overlay(Files):
 class PureFunctions(Mapping[str, Callable[..., object]]):
     """The execution functions of an untrusted tree: those in ``PURE``. Calling another one raises NotInEditor."""
 
-    def __init__(self, functions: Mapping[str, Function], data: Callable[[], Mapping[str, object]], exists: Callable[[str], bool]) -> None:
+    def __init__(
+        self, functions: Mapping[str, Function], data: Callable[[], Mapping[str, object]], exists: Callable[[str], bool]
+    ) -> None:
         """Serve ``functions``. ``data`` returns pillar, grains and options for ``config.get``; ``exists`` tells whether a
         function of this name exists on some host.
         """
@@ -307,6 +330,7 @@ class Session:
         runtime = self._runtime(files, grains, pillar, root)
         parts = runtime.run_parts({"test": True})
         if self.settings.trust:
+            parts.fetch_modules(files.envs())
             return parts
         functions = self._functions(runtime)
         tree = SlsTree(
@@ -338,7 +362,9 @@ class Session:
 
         return PureFunctions(runtime.functions, data, exists)
 
-    def _runtime(self, files: Files, grains: Mapping[str, object] | None, pillar: Mapping[str, object], root: str) -> Runtime:
+    def _runtime(
+        self, files: Files, grains: Mapping[str, object] | None, pillar: Mapping[str, object], root: str
+    ) -> Runtime:
         opts = {
             "id": self._id(),
             "file_roots": {env: list(listed) for env, listed in self.settings.file_roots.items()},
@@ -346,7 +372,11 @@ class Session:
             "host_root": root,
             "cachedir": str(self.scratch / "cache"),
             "pillar_safe_render_error": False,
-            **({"extension_modules": str(self.scratch / "modules")} if self.settings.trust else {"jinja_dns_check": False}),
+            **(
+                {"extension_modules": str(self.scratch / "modules")}
+                if self.settings.trust
+                else {"jinja_dns_check": False}
+            ),
         }
         return local_runtime(opts, grains=grains, pillar=pillar, files=files)
 
@@ -357,7 +387,15 @@ class Session:
         return path
 
     def _overlay(self) -> Overlay:
-        return Overlay(LocalFiles(self.settings.file_roots), Path(tempfile.mkdtemp(dir=self.scratch)), self.texts)
+        roots = self.settings.file_roots
+        return Overlay(LocalFiles(roots), roots, self._directory("states"), self.texts)
+
+    def _directory(self, name: str) -> Path:
+        """Return an empty directory for copies of documents."""
+        directory = self.scratch / name
+        shutil.rmtree(directory, ignore_errors=True)
+        directory.mkdir()
+        return directory
 
     def _pillar(self, files: Files, grains: Mapping[str, object]) -> dict[str, object]:
         """Return the minion's pillar, compiled anew; its errors are under ``_errors``."""
@@ -381,8 +419,8 @@ class Session:
         return {**made.data, **({"_errors": list(made.errors)} if made.errors else {})}
 
     def _pillar_files(self) -> Overlay:
-        files = PillarFiles({"pillar_roots": {"base": [self.settings.pillar]}})
-        return Overlay(files, Path(tempfile.mkdtemp(dir=self.scratch)), self.texts)
+        roots = {"base": [self.settings.pillar]}
+        return Overlay(PillarFiles({"pillar_roots": roots}), roots, self._directory("pillar"), self.texts)
 
     def _pillar_tree(self, files: Files, grains: Mapping[str, object], pillar: Mapping[str, object]) -> SlsTree:
         runtime = self._runtime(files, grains, pillar, "/" if self.settings.trust else str(self._nowhere()))
@@ -410,7 +448,10 @@ def _below(data: object, keys: tuple[str, ...]) -> object:
     """Return the value of a path of keys in rendered data; keys of a list are those of the maps in it."""
     for key in keys:
         if isinstance(data, list):
-            data = next((each for each in data if isinstance(each, Mapping) and key in each), {key: key} if key in data else _MISSING)
+            data = next(
+                (each for each in data if isinstance(each, Mapping) and key in each),
+                {key: key} if key in data else _MISSING,
+            )
         if not isinstance(data, Mapping):
             return _MISSING
         data = next((value for name, value in data.items() if str(name) == key), _MISSING)

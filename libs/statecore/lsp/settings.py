@@ -40,8 +40,10 @@ class Settings:
         assert isinstance(roots, Mapping)
         return cls(
             {str(env): [str(each) for each in listed] for env, listed in roots.items()},
-            *(str(data[name]) for name in ("pillar", "grains", "id")),
-            trust=bool(data["trust"]),
+            str(data["pillar"]),
+            str(data["grains"]),
+            str(data["id"]),
+            bool(data["trust"]),
         )
 
     def roots(self) -> Roots:
@@ -125,5 +127,6 @@ def _likely_states(folder: str) -> dict[str, list[str]]:
 
 
 def _likely_pillar(folder: str) -> str:
-    found = next((str(Path(folder, name)) for name in _LIKELY_PILLAR if folder and Path(folder, name, "top.sls").is_file()), "")
-    return found
+    return next(
+        (str(Path(folder, name)) for name in _LIKELY_PILLAR if folder and Path(folder, name, "top.sls").is_file()), ""
+    )

@@ -167,7 +167,8 @@ class Worker:
             **({} if self._number > 1 else {"settings": self._settings.as_data()}),
         }
         try:
-            assert child.stdin is not None and child.stdout is not None
+            assert child.stdin is not None
+            assert child.stdout is not None
             child.stdin.write(json.dumps(message) + "\n")
             child.stdin.flush()
             self._sent = texts

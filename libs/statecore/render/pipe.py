@@ -285,9 +285,7 @@ class Pipes:
         """Return the text that Jinja makes of ``text``, with the name, variables and options of an SLS file. Raise
         TemplateFault with file and line.
         """
-        return self.jinja.render(
-            text, source.path, source.saltenv, self._with_kept(source, names), self._jinja_options
-        )
+        return self.jinja.render(text, source.path, source.saltenv, self._with_kept(source, names), self._jinja_options)
 
     def _inner_pipe(self, source: SlsSource) -> list[str]:
         """Return the names of the renderers that an SLS runs through, with those that ``stateconf`` runs in place of

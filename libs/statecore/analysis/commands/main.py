@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from statecore.analysis.commands import check, plan
+from statecore.analysis.commands import check, fmt, lsp, plan
 from statecore.analysis.commands.exit_codes import CommandFault, Exit
 from statecore.analysis.commands.explain_graph import configure_explain, configure_graph, run_explain, run_graph
 from statecore.model.errors import StatecoreError
@@ -40,6 +40,8 @@ VERBS: Mapping[str, Verb] = {
         configure_explain,
         run_explain,
     ),
+    "fmt": Verb("formats SLS files without changing what they say", fmt.configure, fmt.run),
+    "lsp": Verb("serves editors: completion, documentation, findings and more while you type", lsp.configure, lsp.run),
 }
 
 

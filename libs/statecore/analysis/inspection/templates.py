@@ -34,10 +34,12 @@ def of_sls(parts: RunParts, sls: str, saltenv: str, *, pillar: bool) -> Iterator
     env = environment(run.tree.files, saltenv, {}, {})
     try:
         tree = env.parse(source.text, source.path)
+        # Looking for names finds unknown filters and tests, too.
+        undefined = list(templates.undefined_names(tree, env, names))
     except jinja2.TemplateError:
         # Rendering the SLS reports this error.
         return
-    spots = [*templates.undefined_names(tree, env, names), *_salt_calls(parts, tree)]
+    spots = [*undefined, *_salt_calls(parts, tree)]
     if pillar and not run.ctx.pillar.get("_errors"):
         spots += templates.undefined_pillar_keys(tree, run.ctx.pillar)
     for spot in spots:

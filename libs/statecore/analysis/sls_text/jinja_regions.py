@@ -77,7 +77,9 @@ def tags(text: str) -> list[Tag]:
         tag = _tag(text, opening.start())
         found.append(tag)
         at = tag.end
-        if tag.kind is TagKind.STATEMENT and _RAW.match(text, tag.start + 2 + (text[tag.start + 2 : tag.start + 3] in "-+")):
+        if tag.kind is TagKind.STATEMENT and _RAW.match(
+            text, tag.start + 2 + (text[tag.start + 2 : tag.start + 3] in "-+")
+        ):
             end = _END_RAW.search(text, tag.end)
             at = end.start() if end else len(text)
     return found

@@ -20,9 +20,14 @@ _MASK = "\x00"
 
 _LEAD = re.compile(r"[ \t]*")
 _DASH = re.compile(r"-(?:[ \t]+|$)")
-_KEY = re.compile(r"""(?:"(?:\\.|[^"\\])*"|'(?:''|[^'])*'|[^\s#'"\[\]{},&*!|>%@`-][^#\n]*?|-[^\s#][^#\n]*?)(?=[ \t]*:(?:[ \t]|$))""")
+_KEY = re.compile(
+    r"""(?:"(?:\\.|[^"\\])*"|'(?:''|[^'])*'|[^\s#'"\[\]{},&*!|>%@`-][^#\n]*?|-[^\s#][^#\n]*?)(?=[ \t]*:(?:[ \t]|$))"""
+)
 _COMMENT = re.compile(r"(?:^|(?<=\s))#.*$")
 _BLOCK = re.compile(r"^(?:![\w!/-]*\s+|&\S+\s+)*[|>][+-]?\d?[+-]?$")
+#: Most lines of one value in quotes or brackets.
+_LONGEST = 200
+
 _QUOTED = re.compile(r"""^(?:"(?:\\.|[^"\\])*"|'(?:''|[^'])*')""")
 
 
@@ -61,6 +66,8 @@ class Entry:
     last: int
     #: True if the value is a block of text (``|`` or ``>``).
     block: bool = False
+    #: Last line of the entry's own value, which may have several: a block, quoted text, brackets.
+    end: int = -1
     children: list[int] = field(default_factory=list)
 
 
@@ -176,7 +183,7 @@ def _entries(made: SlsText, masked: Sequence[str]) -> None:
             number += 1
             continue
         last = made.entries[-1]
-        end = _end_of_value(masked, number, last, statement)
+        end = last.end = _end_of_value(masked, number, last, statement)
         for at in stack:
             made.entries[at].last = end
         number = end + 1
@@ -264,15 +271,39 @@ def _end_of_value(masked: Sequence[str], number: int, entry: Entry, statement: f
             at += 1
             end = at if line.strip() else end
         return end
-    depth = _depth(entry.value if entry.colon else entry.key)
-    while depth > 0 and at + 1 < len(masked) and at - number < 200:
+    line = masked[number]
+    value = line[entry.value_span.start if entry.colon else entry.column :].lstrip()
+    if value[:1] in ("'", '"'):
+        return _end_of_quotes(masked, number, entry, value)
+    depth = _depth(value)
+    while depth > 0 and at + 1 < len(masked) and at - number < _LONGEST:
         line = masked[at + 1]
-        if line.strip() and len(line) - len(line.lstrip()) <= (entry.column if entry.dash < 0 else entry.dash) and line.strip()[0] not in "]}":
+        if line.strip() and _outside(line, entry) and line.strip()[0] not in "]}":
             # A bracket that is not closed yet does not take the rest of the file.
             return number
         at += 1
         depth += _depth(line)
     return at if depth <= 0 else number
+
+
+def _end_of_quotes(masked: Sequence[str], number: int, entry: Entry, value: str) -> int:
+    """Return the line with the closing quote of a value; the value's first line if none closes it."""
+    quote = value[0]
+    text = value[1:]
+    for at in range(number, min(number + _LONGEST, len(masked))):
+        if at > number:
+            text = masked[at]
+            if text.strip() and _outside(text, entry):
+                return number
+        plain = text.replace("''", "") if quote == "'" else re.sub(r"\\.", "", text)
+        if quote in plain:
+            return at
+    return number
+
+
+def _outside(line: str, entry: Entry) -> bool:
+    """Return whether a line is indented too little to belong to the value of an entry."""
+    return len(line) - len(line.lstrip()) <= (entry.column if entry.dash < 0 else entry.dash)
 
 
 def _depth(text: str) -> int:

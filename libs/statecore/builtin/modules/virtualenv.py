@@ -77,8 +77,6 @@ def create(
 
         salt '*' virtualenv.create /opt/venv python=/usr/bin/python3
     """
-    if use_vt:
-        raise InvocationError("not supported: use_vt; commands run without a terminal")
     if not str(path).startswith("/"):
         raise InvocationError(f"'{path}' is not an absolute path")
     given = dict(locals())
@@ -90,7 +88,7 @@ def create(
     words += ["--system-site-packages"] if system_site_packages else []
     real_path = ctx.host.path(path)
     existed = real_path.exists()
-    options = {"runas": user, "env": env, "umask": umask, "python_shell": False}
+    options = {"runas": user, "env": env, "umask": umask, "python_shell": False, "use_vt": use_vt}
     result: dict[str, object] = ctx.call("cmd.run_all", [*words, path], **options)
     if result["retcode"]:
         if not existed and real_path.is_dir():

@@ -32,12 +32,13 @@ _OF_PIP: Mapping[str, str] = {
     "pip_cache_dir": "cache_dir",
     "find_links": "find_links",
     "no_index": "no_index",
+    "use_vt": "use_vt",
 }
 
 #: Arguments that are passed to ``virtualenv.create``.
 _OF_THE_ENVIRONMENT = (
     *("venv_bin", "system_site_packages", "distribute", "clear", "python", "extra_search_dir", "never_download"),
-    *("prompt", "user", "pip", "symlinks", "upgrade"),
+    *("prompt", "user", "pip", "symlinks", "upgrade", "use_vt"),
 )
 
 
@@ -130,8 +131,6 @@ manage = managed
 def _wrong(given: Mapping[str, object]) -> str:
     if not str(given["name"]).startswith("/"):
         return f"'{given['name']}' is not an absolute path"
-    if given["use_vt"]:
-        return "not supported: use_vt; commands run without a terminal"
     if given["env_vars"] is not None and not isinstance(given["env_vars"], Mapping):
         return f"env_vars {given['env_vars']} is not a dictionary"
     if given["requirements"] is not None and not isinstance(given["requirements"], str | list):

@@ -148,9 +148,7 @@ def _users(passwd: Path) -> Iterator[tuple[str, str]]:
 
 
 @jinja2.pass_context
-def dns_check_filter(
-    context: Context, addr: str, port: int, safe: bool = False, ipv6: bool | None = None
-) -> str:
+def dns_check_filter(context: Context, addr: str, port: int, safe: bool = False, ipv6: bool | None = None) -> str:
     """Jinja filter ``dns_check``: return the result of ``dns_check``. Raise TemplateRuntimeError if the option
     ``jinja_dns_check`` is false.
     """

@@ -380,12 +380,40 @@ def test_the_pre_commit_hook_names_a_command_that_exists() -> None:
         command, verb = hook["entry"].split()
         assert command in project["scripts"]
         assert verb in VERBS
-        # The tree is an argument of the hook, not the files of the commit.
-        assert hook["pass_filenames"] is False
-        assert hook["args"]
+        # A tree is checked as a whole and is an argument of the hook; files are formatted one by one.
+        assert hook.get("pass_filenames", True) is (verb == "fmt")
+        assert hook.get("args") or verb == "fmt"
 
 
 def test_the_entry_point_is_there() -> None:
     module, _, function = "statecore.analysis.commands.main:main".partition(":")
     project = tomllib.loads((ROOT / "libs/statecore/pyproject.toml").read_text())["project"]
     assert project["scripts"] == {"statecore": f"{module}:{function}"}
+
+
+def test_fmt(shell: Shell) -> None:
+    shell.write("srv/bad.sls", "x:\n    test.nop:   []\n")
+    shell.write("srv/script.sls", "#!py\ndef run():\n   return {}\n")
+    (shell.directory / "srv/bad.sls").chmod(0o640)
+    assert shell.run("fmt", "--check", "srv") == (1, "srv/bad.sls: would be formatted\n", "")
+    code, out, _ = shell.run("fmt", "--diff", "srv/bad.sls")
+    assert (code, out.splitlines()[-2:]) == (0, ["-    test.nop:   []", "+  test.nop: []"])
+    assert shell.run("fmt", "srv") == (0, "srv/bad.sls: was formatted\n", "")
+    assert (shell.directory / "srv/bad.sls").read_text() == "x:\n  test.nop: []\n"
+    assert stat.S_IMODE((shell.directory / "srv/bad.sls").stat().st_mode) == 0o640
+    assert shell.run("fmt", "--check", "srv") == (0, "", "")
+    assert shell.run("fmt", "nowhere") == (64, "", "statecore: there is no nowhere\n")
+    (shell.directory / "srv/bad.sls").write_bytes(b"x: \xff\n")
+    assert shell.run("fmt", "srv/bad.sls") == (64, "", "statecore: srv/bad.sls is not UTF-8 text: byte 3\n")
+
+
+def test_lsp_without_its_library_names_the_extra(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [
+        name for name in sys.modules if name.partition(".")[0] == "pygls" or name.startswith("statecore.lsp.")
+    ]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "pygls", None)
+    code, out, error = shell.run("lsp")
+    assert (code, out) == (1, "")
+    assert "pip install 'saltern-statecore[lsp]'" in error
+    assert shell.run("lsp", "--grains", "gone.yaml") == (64, "", "statecore: --grains: there is no gone.yaml\n")

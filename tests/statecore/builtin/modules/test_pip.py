@@ -188,7 +188,6 @@ def test_nothing_to_install(pip):
             "pip requirements file 'none' is no absolute path, and there is no cwd",
         ),
         ({"env_vars": "A=1"}, InvocationError, "env_vars A=1 is not a dictionary"),
-        ({"use_vt": True}, InvocationError, "not supported: use_vt"),
         ({"use_wheel": True}, CommandError, "'use_wheel' option is only supported"),
         ({"user": "none-such"}, CommandError, "none-such"),
     ],
@@ -342,7 +341,6 @@ def test_uptodate(pip, monkeypatch):
     result, changes, comment = _told(pip.state("pip.uptodate", name="x"))
     assert (result, changes) == (False, {})
     assert comment.startswith("bad. Additional info follows:\n\npid:\n    1\nretcode:\n    1\nstderr:\n    bad")
-    assert _told(pip.state("pip.uptodate", name="x", use_vt=True))[2].startswith("not supported: use_vt")
 
 
 def _told(entry):

@@ -281,9 +281,9 @@ OWN_STEPS = [
     (
         "terminal",
         "installed",
-        {"name": "one", "use_vt": True, **ONLY},
+        {"name": "Two.Words", "use_vt": True, **WHERE},
         False,
-        (False, {}, "not supported: use_vt; commands run without a terminal"),
+        (True, {"two-words==0.3": "Installed"}, INSTALLED),
     ),
     (
         "repo",

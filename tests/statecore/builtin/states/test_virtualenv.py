@@ -86,7 +86,12 @@ OWN_STEPS = [
         ),
     ),
     ("no path", {"name": "here"}, False, (False, {}, "'here' is not an absolute path")),
-    ("terminal", {"use_vt": True}, False, (False, {}, "not supported: use_vt; commands run without a terminal")),
+    (
+        "terminal",
+        {"pip_pkgs": ["one>=1.1"], "use_vt": True, **FROM},
+        False,
+        (True, {"packages": {"new": ["one==1.1"], "old": ""}}, "virtualenv exists"),
+    ),
     ("no map", {"env_vars": "A"}, False, (False, {}, "env_vars A is not a dictionary")),
     ("no list", {"requirements": 5}, False, (False, {}, "pip requirements must be either a string or a list")),
     (

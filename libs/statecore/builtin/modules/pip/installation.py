@@ -9,7 +9,6 @@ from packaging.utils import canonicalize_name
 
 from statecore.builtin.modules.pip import cli_options, program, queries, requirements
 from statecore.model.context import Context
-from statecore.model.errors import InvocationError
 
 
 def install(
@@ -71,7 +70,6 @@ def install(
         salt '*' pip.install markdown,django bin_env=/opt/venv
     """
     given = dict(locals())
-    _no_terminal(use_vt)
     version = program.version(ctx, bin_env, cwd, user)
     first = [*program.argv(ctx, bin_env), "install"]
     words = cli_options.install_words(ctx, given, version)
@@ -81,7 +79,7 @@ def install(
     with _readable(ctx, files, user, cwd, saltenv) as paths:
         options = [word for path in paths for word in ("--requirement", path)]
         try:
-            return program.run(ctx, [*first, *options, *words], bin_env, user, cwd, env_vars)
+            return program.run(ctx, [*first, *options, *words], bin_env, user, cwd, env_vars, use_vt=use_vt)
         finally:
             program.forget_version(ctx, bin_env)
 
@@ -107,14 +105,13 @@ def uninstall(
 
         salt '*' pip.uninstall markdown,django bin_env=/opt/venv
     """
-    _no_terminal(use_vt)
     words = cli_options.common_options(ctx, {"log": log, "proxy": proxy, "timeout": timeout})
     first = [*program.argv(ctx, bin_env), "uninstall", "-y"]
     with _readable(ctx, _files(requirements), user, cwd, saltenv) as paths:
         options = [word for path in paths for word in ("--requirement", path)]
         try:
             named = [*cli_options.split(pkgs), *cli_options.extra_words(extra_args)]
-            return program.run(ctx, [*first, *options, *words, *named], bin_env, user, cwd)
+            return program.run(ctx, [*first, *options, *words, *named], bin_env, user, cwd, use_vt=use_vt)
         finally:
             program.forget_version(ctx, bin_env)
 
@@ -135,11 +132,10 @@ def upgrade(
 
         salt '*' pip.upgrade bin_env=/opt/venv
     """
-    _no_terminal(use_vt)
     first = [*program.argv(ctx, bin_env), "install", "-U", "--disable-pip-version-check"]
     before = queries.list_(ctx, bin_env=bin_env, user=user, cwd=cwd)
     results = [
-        program.run(ctx, [*first, name], bin_env, user, cwd)
+        program.run(ctx, [*first, name], bin_env, user, cwd, use_vt=use_vt)
         for name in queries.list_upgrades(ctx, bin_env=bin_env, user=user, cwd=cwd)
     ]
     program.forget_version(ctx, bin_env)
@@ -149,7 +145,8 @@ def upgrade(
         for name in sorted({*before, *after})
         if before.get(name) != after.get(name)
     }
-    comment = "".join(result["stderr"] for result in results)
+    # A terminal joins errors and output.
+    comment = "".join(result["stdout" if use_vt and result["retcode"] else "stderr"] for result in results)
     return {"changes": changes, "result": not any(result["retcode"] for result in results), "comment": comment}
 
 
@@ -174,8 +171,3 @@ def _readable(
         # An unknown user is an error before any file is copied.
         ctx.host.uid(user)
     return requirements.readable(ctx, files, user, cwd, saltenv or ctx.saltenv)
-
-
-def _no_terminal(use_vt: bool) -> None:
-    if use_vt:
-        raise InvocationError("not supported: use_vt; commands run without a terminal")

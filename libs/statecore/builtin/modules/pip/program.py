@@ -73,9 +73,10 @@ def run(
     cwd: str | None,
     env_vars: Mapping[str, object] | None = None,
     redirect_stderr: bool = False,
+    use_vt: bool = False,
 ) -> dict[str, Any]:
-    """Run a pip command and return a map with retcode, stdout and stderr. Raise CommandError if it cannot be
-    started.
+    """Run a pip command, with ``use_vt`` on a terminal, and return a map with retcode, stdout and stderr. Raise
+    CommandError if it cannot be started.
     """
     env = {}
     if bin_env and str(bin_env).startswith("/") and ctx.host.path(str(bin_env)).is_dir():
@@ -83,7 +84,7 @@ def run(
     if env_vars is not None and not isinstance(env_vars, Mapping):
         raise InvocationError(f"env_vars {env_vars} is not a dictionary")
     env |= {str(name): str(value) for name, value in (env_vars or {}).items()}
-    options: dict[str, object] = {"python_shell": False, "runas": user, "cwd": cwd, "env": env}
+    options: dict[str, object] = {"python_shell": False, "runas": user, "cwd": cwd, "env": env, "use_vt": use_vt}
     try:
         result: dict[str, Any] = ctx.call("cmd.run_all", list(words), **options, redirect_stderr=redirect_stderr)
     except HostError as error:

@@ -50,9 +50,9 @@ def freeze(
         salt '*' pip.freeze bin_env=/opt/venv
     """
     first = program.argv(ctx, bin_env)
-    result = program.run(ctx, [*first, "freeze", "--all", _QUIET], bin_env, user, cwd, env_vars)
+    result = program.run(ctx, [*first, "freeze", "--all", _QUIET], bin_env, user, cwd, env_vars, use_vt=use_vt)
     if result["retcode"]:
-        raise CommandError(result["stderr"], result)
+        raise CommandError(result["stderr"] or result["stdout"], result)
     return str(result["stdout"]).splitlines()
 
 

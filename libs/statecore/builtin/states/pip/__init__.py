@@ -16,7 +16,6 @@ from statecore.system.packages import python_versions
 
 #: Salt's arguments that are not supported -> reason.
 _UNSUPPORTED: Mapping[str, str] = {
-    "use_vt": "commands run without a terminal",
     "repo": "it has no effect in Salt; use index_url, find_links or editable",
 }
 
@@ -130,8 +129,6 @@ def removed(
     use_vt: bool = False,
 ) -> Plan:
     """Uninstall a Python package with pip. Nothing happens if it is not installed."""
-    if use_vt:
-        return Plan.failed(f"not supported: use_vt; {_UNSUPPORTED['use_vt']}")
     where = {"bin_env": bin_env, "user": user, "cwd": cwd}
     normal = canonicalize_name(name)
     try:
@@ -142,7 +139,7 @@ def removed(
         return Plan.unchanged("Package is not installed.")
 
     def work() -> Outcome:
-        options = {"requirements": requirements, "log": log, "proxy": proxy, "timeout": timeout}
+        options = {"requirements": requirements, "log": log, "proxy": proxy, "timeout": timeout, "use_vt": use_vt}
         try:
             result = ctx.call("pip.uninstall", pkgs=name, **where, **options)
         except (CommandError, InvocationError) as error:
@@ -163,8 +160,6 @@ def uptodate(
     use_vt: bool = False,
 ) -> Plan:
     """Upgrade all installed Python packages to the newest version with pip. ``name`` is not used."""
-    if use_vt:
-        return Plan.failed(f"not supported: use_vt; {_UNSUPPORTED['use_vt']}")
     where = {"bin_env": bin_env, "user": user, "cwd": cwd}
     try:
         newer = ctx.call("pip.list_upgrades", **where)
@@ -174,7 +169,7 @@ def uptodate(
         return Plan.unchanged("System is already up-to-date.")
 
     def work() -> Outcome:
-        done = ctx.call("pip.upgrade", **where)
+        done = ctx.call("pip.upgrade", **where, use_vt=use_vt)
         comment = "Upgrade successful." if done["result"] else f"Failed to update. {done['comment']}"
         return Outcome(comment, done["changes"], ok=done["result"])
 
