@@ -88,10 +88,13 @@ class ConfirmedScript:
 
 
 def trouble_with(client: Client, durability: Durability) -> str | None:
-    """Return why this Redis server can never give the required durability; None if it can.
+    """Return why this Redis server cannot serve a master: it is part of a Redis Cluster, or can never give the required
+    durability. None if it can serve.
 
     Raises StoreUnavailable, StoreError.
     """
+    if why := _cluster_trouble(client):
+        return why
     if not durability.disk:
         return None
     with client.calling() as server:
@@ -111,6 +114,21 @@ def trouble_with(client: Client, durability: Durability) -> str | None:
             " nothing would be acknowledged. Let it do so (appendfsync everysec or always)"
         )
     return None
+
+
+def _cluster_trouble(client: Client) -> str | None:
+    with client.calling() as server:
+        try:
+            enabled = server.info("cluster").get("cluster_enabled", 0)
+        except redis.ResponseError:
+            # A server, or a user's ACL, that does not tell: the first command that crosses slots does.
+            return None
+    if not enabled:
+        return None
+    return (
+        f"redis at {client.shown} is part of a Redis Cluster, which is not supported: a publication and its job are one"
+        " step over several keys. Use one Redis, with Sentinel for failover: docs/operations/outages.md"
+    )
 
 
 def _too_old(client: Client, why: str) -> str:

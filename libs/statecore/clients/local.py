@@ -362,7 +362,7 @@ class JobClient:
         found: dict[str, Answer] = {}
         for one in self.get_cli_returns(jid, minions, timeout):
             found |= one
-        return found
+        return dict(sorted(found.items()))
 
     def get_cli_static_event_returns(
         self, jid: str, minions: Iterable[str], timeout: float | None = None, *_: object, **__: object

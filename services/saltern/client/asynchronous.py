@@ -261,7 +261,7 @@ class AsyncLocalClient(_AsyncClient):
         found: dict[str, Answer] = {}
         async for one in self.get_cli_returns(jid, minions, timeout):
             found |= one
-        return found
+        return dict(sorted(found.items()))
 
     async def get_returns(self, jid: str, minions: Iterable[str], timeout: float | None = None) -> dict[str, object]:
         """As ``get_full_returns``, but with the values of the function."""

@@ -27,6 +27,8 @@ _NOT_SALTS = frozenset(
             "module_settings",
         ),
         *("out_table", "presence_window", "published_port", "redis_url", "replay_window", "reqserver_host"),
+        *("redis_sentinels", "redis_sentinel_master", "redis_sentinel_user", "redis_sentinel_password", "redis_user"),
+        *("redis_password", "redis_db", "redis_tls", "redis_tls_ca", "redis_tls_cert", "redis_tls_key"),
         *("request_deadline", "request_deadlines", "max_waiting_bytes", "max_waiting_requests"),
         *("minion_requests_at_once", "user", "worker_max_requests", "worker_max_rss", "worker_pool"),
         *("worker_silence", "worker_threads", "workers_port"),

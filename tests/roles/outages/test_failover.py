@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
+import logging
 import re
 import threading
+import time
 from collections.abc import Iterator
 
 import pytest
 
+import saltern
 from masterstore.store import Store
 from tests.faults.redis_pair import RedisPair
 from tests.roles.conftest import NewLab
@@ -39,42 +43,104 @@ def lab(module_labs: NewLab, pair: RedisPair) -> Lab:
     return made
 
 
+class Traffic:
+    """Publishes jobs all the time and asks some for their result, as scripts do; notes what the master acknowledged."""
+
+    def __init__(self, lab: Lab) -> None:
+        self._master = saltern.Control(config_dir=str(lab.etc), patience=10)
+        self._ended = threading.Event()
+        self._numbers = itertools.count()
+        #: JID -> (number that the job returns, when it was acknowledged).
+        self.acknowledged: dict[str, tuple[int, float]] = {}
+        self.refused: list[str] = []
+        self.results: list[tuple[int, dict[str, object]]] = []
+        self._threads = [threading.Thread(target=body) for body in (self._publish, self._ask)]
+
+    def __enter__(self) -> Traffic:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        for thread in self._threads:
+            thread.join()
+
+    def _publish(self) -> None:
+        with saltern.LocalClient(master=self._master) as local:
+            while not self._ended.wait(0.05):
+                number = next(self._numbers)
+                try:
+                    jid = str(local.cmd_async("web1", "test.echo", [number]))
+                except saltern.exceptions.SaltException as error:
+                    self.refused.append(str(error))
+                else:
+                    self.acknowledged[jid] = (number, time.monotonic())
+
+    def _ask(self) -> None:
+        with saltern.LocalClient(master=self._master) as local:
+            while not self._ended.wait(0.2):
+                number = next(self._numbers)
+                try:
+                    self.results.append((number, local.cmd("web1", "test.echo", [number], timeout=60)))
+                except saltern.exceptions.SaltException as error:
+                    self.refused.append(str(error))
+
+
 def test_nothing_acknowledged_is_lost(lab: Lab, pair: RedisPair) -> None:
-    """Jobs are published all the time; the master of Redis is killed. Of each JID that was printed the result is there."""
-    acknowledged: list[str] = []
-    refused: list[str] = []
-    ended = threading.Event()
-
-    def traffic() -> None:
-        while not ended.is_set():
-            answer = lab.run("salt", "--async", "web1", "test.arg", str(len(acknowledged)))
-            found = re.search(r"job ID: (\d{20})", answer.out)
-            (acknowledged if found else refused).append(found[1] if found else answer.out + answer.err)
-
-    thread = threading.Thread(target=traffic)
-    thread.start()
-    try:
-        until(lambda: len(acknowledged) >= 3, BACK, "jobs are acknowledged")
+    """Jobs are published, run and return all the time; the master of Redis is killed. Of each JID that was acknowledged
+    the minion ran the job once, and its result is there.
+    """
+    with Traffic(lab) as traffic:
+        until(lambda: len(traffic.acknowledged) >= 20 and traffic.results, BACK, "jobs are acknowledged")
         before = pair.master()
         pair.kill(before)
+        killed = time.monotonic()
         # No replica is left after the failover: nothing is acknowledged until the old master is back as one.
         now = pair.await_failover(before)
+        failed_over = time.monotonic()
         pair.start(before, "--replicaof", "127.0.0.1", str(now))
-        count = len(acknowledged)
-        until(lambda: len(acknowledged) >= count + 3, BACK, "jobs are acknowledged again")
-    finally:
-        ended.set()
-        thread.join()
+        count, asked = len(traffic.acknowledged), len(traffic.results)
+        until(lambda: len(traffic.acknowledged) >= count + 20, BACK, "jobs are acknowledged again")
+        until(lambda: len(traffic.results) >= asked + 3, BACK, "jobs are asked for again")
+    times = sorted(when for _, when in traffic.acknowledged.values())
+    gap = max(later - earlier for earlier, later in itertools.pairwise(times))
+    figures = (len(times), len(traffic.refused), failed_over - killed, gap)
+    logging.getLogger("tests").warning("%d acknowledged, %d refused; failover %.1f s, nothing for %.1f s", *figures)
     store = Store.open(pair.url, timeout=5.0, client_name="test")
-    for jid in acknowledged:
-        until(lambda jid=jid: store.jobs.returns(jid), BACK, f"the result of {jid}")  # type: ignore[misc]
-    assert len(set(acknowledged)) == len(acknowledged)
-    assert refused, "the failover was not seen by anybody"
-    for said in refused:
-        assert "redis at redis+sentinel://" in said, said
+    for jid, (number, _) in traffic.acknowledged.items():
+        found = until(lambda jid=jid: store.jobs.returns(jid), BACK, f"the result of {jid}")  # type: ignore[misc]
+        assert found["web1"]["return"] == number
+    ran = re.findall(r"runs test\.echo \[jid=(\d{20})", lab.log("web1"))
+    assert sorted(set(ran)) == sorted(ran), "a job ran twice"
+    assert set(traffic.acknowledged) <= set(ran)
+    # A result that was shown is the right one. An empty answer is a command that was given up: its job is there all the same.
+    for number, result in traffic.results:
+        assert result in ({"web1": number}, {}), (number, result)
+    assert traffic.refused, "the failover was not seen by anybody"
+    for said in traffic.refused:
+        assert "redis at redis+sentinel://" in said or "does not answer" in said, said
     lab.await_ready(*ROLES, "web1")
     assert lab.salt("web1", "test.ping") == {"web1": True}
     assert lab.dead() == {}
     assert lab.tracebacks() == []
     for name in ("mworker", "publisher", "reactor", "maintenance"):
         assert lab.probe(name) == (200, "ok")
+
+
+def test_what_a_command_sees_during_a_failover(lab: Lab, pair: RedisPair) -> None:
+    """A command that waits for a running job goes on; a new one is refused in one line, and names Redis."""
+    waiting = lab.started("salt", "web1", "test.sleep", "6", "--out=json")
+    until(lambda: "runs test.sleep" in lab.log("web1"), BACK, "the job runs")
+    before = pair.master()
+    pair.kill(before)
+    refused = lab.run("salt", "web1", "test.ping")
+    now = pair.await_failover(before)
+    pair.start(before, "--replicaof", "127.0.0.1", str(now))
+    answer = lab.finished(waiting, BACK)
+    assert (answer.code, answer.data) == (0, {"web1": True}), answer
+    if refused.code:
+        assert refused.code in (1, 69), refused
+        assert "redis at redis+sentinel://" in refused.err, refused
+        assert len(refused.err.strip().splitlines()) == 1, refused
+    until(lambda: lab.run("salt", "web1", "test.ping").code == 0, BACK, "commands work again")

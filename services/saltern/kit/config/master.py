@@ -24,6 +24,7 @@ from saltern.kit.config.reading import (
     shown,
     with_notes,
 )
+from saltern.kit.config.redis_address import sentinel_url
 from saltern.kit.config.state_options import StateOptions
 
 __all__ = [
@@ -92,6 +93,7 @@ def _read(config_dir: str | None, env: Mapping[str, str] | None, defaults: Mappi
     options = read_options(MasterOptions, "master", config_dir, given, {"redis_url": "", **defaults})
     return _replaced(
         options,
+        redis_url=sentinel_url(options) or options.redis_url,
         gpg_keydir=gpg_keys(options, config_dir, env),
         conf_file=conf_file(options, "master", config_dir, env),
     )

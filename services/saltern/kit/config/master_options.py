@@ -125,6 +125,20 @@ class MasterOptions(StateOptions, FileserverOptions, WorkerOptions):
         "URL of Redis: redis://, rediss:// (TLS), unix:// or redis+sentinel://HOST,HOST/SERVICE/DB; file:///PATH: a file "
         "with the URL, whose password may be replaced while roles run",
     )
+    redis_sentinels: list[str] = option(
+        [],
+        "Sentinels that know the Redis master, each HOST or HOST:PORT (26379); with the next options in place of redis_url",
+    )
+    redis_sentinel_master: str = option("mymaster", "name under which the Sentinels (redis_sentinels) know the master")
+    redis_sentinel_user: str = option("", "user who signs in at the Sentinels; empty: their default user")
+    redis_sentinel_password: str = option("", "password for the Sentinels; empty: they ask for none")
+    redis_user: str = option("", "with redis_sentinels: user of Redis (ACL); empty: the default user")
+    redis_password: str = option("", "with redis_sentinels: password for Redis; empty: it asks for none")
+    redis_db: int = option(0, "with redis_sentinels: number of the database")
+    redis_tls: bool = option(False, "with redis_sentinels: TLS to the Sentinels and to Redis")
+    redis_tls_ca: str = option("", "with redis_tls: file with the certificates that sign theirs; empty: the system's")
+    redis_tls_cert: str = option("", "with redis_tls: file with this client's certificate; empty: none")
+    redis_tls_key: str = option("", "with redis_tls: file with the private key of redis_tls_cert")
     redis_dir: str = option(
         "/var/lib/saltern/redis",
         "directory of the socket and the data of the Redis that `salt-master` starts if redis_url is not set; while it runs, "

@@ -71,8 +71,8 @@ _FILE = "_file"
 #: Options whose value may be ``file://PATH``: the file is read when it is needed, because it may be replaced while roles run.
 _IN_FILES = frozenset({"redis_url"})
 
-#: Options that are passwords of users' sign-in.
-_PASSWORDS = frozenset({"sharedsecret", "auth.ldap.bindpw"})
+#: Options that are passwords: of users' sign-in, of Redis.
+_PASSWORDS = frozenset({"sharedsecret", "auth.ldap.bindpw", "redis_password", "redis_sentinel_password"})
 
 #: Options that contain passwords, or URLs with passwords.
 _SECRET = frozenset({"redis_url", "proxy_password", *_PASSWORDS})
