@@ -8,6 +8,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import redis
@@ -25,14 +26,26 @@ DOWN_AFTER = 1500
 PATIENCE = 60.0
 
 
+@dataclass(frozen=True)
+class Guard:
+    """What protects a pair: a password of Redis, another one of the Sentinels, and TLS by an authority of its own."""
+
+    password: str
+    sentinel_password: str
+    #: Certificate and key of all servers, and the certificate that signs it.
+    certificate: Path
+    authority: Path
+
+
 class RedisPair:
     """``nodes`` are the ports of two Redis servers, the first being master at first; ``sentinels`` those of the Sentinels."""
 
-    def __init__(self, root: Path, *words: str, program: str = "") -> None:
+    def __init__(self, root: Path, *words: str, program: str = "", guard: Guard | None = None) -> None:
         """Starts everything below a directory, and waits until it is one. ``words``: more arguments of both servers.
 
-        ``program``: the server, where it is not that of all tests.
+        ``program``: the server, where it is not that of all tests; it must know TLS for a ``guard``.
         """
+        self._guard = guard
         self._root = root
         self._program = program or redis_program()
         self._words = words
@@ -59,13 +72,19 @@ class RedisPair:
         """One of the two servers."""
         place = self._root / str(port)
         place.mkdir(exist_ok=True)
-        server = [self._program, "--port", str(port), "--bind", "127.0.0.1", "--dir", str(place), "--save", ""]
+        server = [self._program, *self._listening(port), "--bind", "127.0.0.1", "--dir", str(place), "--save", ""]
+        if self._guard is not None:
+            server += ["--requirepass", self._guard.password, "--masterauth", self._guard.password]
         server += ["--appendonly", "yes", "--repl-diskless-sync-delay", "0", *self._words, *words]
         self._launch(port, server)
 
     def client(self, port: int) -> redis.Redis:
         """One of the servers or Sentinels."""
-        return redis.Redis(port=port, decode_responses=True, socket_timeout=PATIENCE)
+        guard, more = self._guard, {}
+        if guard is not None:
+            word = guard.sentinel_password if port in self.sentinels else guard.password
+            more = {"password": word, "ssl": True, "ssl_ca_certs": str(guard.authority)}
+        return redis.Redis(port=port, decode_responses=True, socket_timeout=PATIENCE, **more)  # type: ignore[call-overload]
 
     def master(self) -> int:
         """The port of the master, as most Sentinels know it."""
@@ -106,13 +125,29 @@ class RedisPair:
         place = self._root / str(port)
         place.mkdir()
         # A Sentinel writes what it learns into its configuration.
+        words = self._listening(port)
+        guarded = "".join(f"{name[2:]} {value}\n" for name, value in zip(words[::2], words[1::2], strict=True))
+        if self._guard is not None:
+            guarded += (
+                f"requirepass {self._guard.sentinel_password}\nsentinel sentinel-pass {self._guard.sentinel_password}\n"
+            )
         (place / "sentinel.conf").write_text(
-            f"port {port}\nbind 127.0.0.1\ndir {place}\n"
+            f"{guarded}bind 127.0.0.1\ndir {place}\n"
             f"sentinel monitor {SERVICE} 127.0.0.1 {self.nodes[0]} 2\n"
             f"sentinel down-after-milliseconds {SERVICE} {DOWN_AFTER}\n"
             f"sentinel failover-timeout {SERVICE} 4000\n"
+            + (f"sentinel auth-pass {SERVICE} {self._guard.password}\n" if self._guard is not None else "")
         )
         self._launch(port, [self._program, str(place / "sentinel.conf"), "--sentinel"])
+
+    def _listening(self, port: int) -> list[str]:
+        """Arguments of a server or Sentinel for its port."""
+        if self._guard is None:
+            return ["--port", str(port)]
+        certificate = str(self._guard.certificate)
+        words = ["--port", "0", "--tls-port", str(port), "--tls-replication", "yes", "--tls-auth-clients", "no"]
+        words += ["--tls-cert-file", certificate, "--tls-key-file", certificate]
+        return [*words, "--tls-ca-cert-file", str(self._guard.authority)]
 
     def _launch(self, port: int, words: list[str]) -> None:
         with (self._root / f"{port}.log").open("ab") as log:

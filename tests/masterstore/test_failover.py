@@ -6,13 +6,18 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
+import yaml
 
-from masterstore.errors import StoreUnavailable
+from masterstore.errors import StoreError, StoreUnavailable
 from masterstore.store import Store
-from tests.faults.redis_pair import PATIENCE, RedisPair
+from saltern.kit.config.master import load_master
+from saltern.kit.keys.certificates import Authority
+from tests.faults.redis_pair import PATIENCE, SERVICE, Guard, RedisPair
 from tests.ports import free_port
+from tests.tls_redis import need_tls_redis
 
 pytestmark = pytest.mark.redis
 
@@ -24,7 +29,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisPair]:
     made.close()
 
 
-def again(ask: Callable[[], object]) -> object:
+def again(ask: Callable[[], object], scheme: str = "redis+sentinel://") -> object:
     """The answer once there is one; each refusal is of the kind that may be tried again."""
     deadline = time.monotonic() + PATIENCE
     pause = threading.Event()
@@ -32,7 +37,7 @@ def again(ask: Callable[[], object]) -> object:
         try:
             return ask()
         except StoreUnavailable as error:
-            if time.monotonic() > deadline or "redis at redis+sentinel://" not in str(error):
+            if time.monotonic() > deadline or f"redis at {scheme}" not in str(error):
                 raise
             pause.wait(0.05)
 
@@ -105,3 +110,48 @@ def test_what_comes_too_late_is_no_answer_to_the_next_command(pair: RedisPair) -
     finally:
         pair.kill(pair.master(), signal.SIGCONT)
     assert again(lambda: store.presence.last_seen(["nobody"])) == {}
+
+
+def test_a_failover_with_passwords_and_tls(tmp_path: Path) -> None:
+    """By the options of the configuration, whose passwords hold what a URL must quote; wrong ones are told."""
+    program = need_tls_redis()
+    authority = Authority.make()
+    (tmp_path / "ca.pem").write_bytes(authority.pem)
+    (tmp_path / "server.pem").write_bytes(authority.server(["127.0.0.1", "localhost"]))
+    guard = Guard("r/w@:%-redis", "s&=?-sentinel", tmp_path / "server.pem", tmp_path / "ca.pem")
+    pair = RedisPair(tmp_path, program=program, guard=guard)
+
+    def store(**more: object) -> Store:
+        options = {
+            "redis_sentinels": [f"127.0.0.1:{port}" for port in pair.sentinels],
+            "redis_sentinel_master": SERVICE,
+            "redis_sentinel_password": guard.sentinel_password,
+            "redis_password": guard.password,
+            "redis_tls": True,
+            "redis_tls_ca": str(guard.authority),
+            **more,
+        }
+        (tmp_path / "master").write_text(yaml.safe_dump(options))
+        return Store.open(load_master(str(tmp_path), env={}).redis_url, timeout=5.0, client_name="test")
+
+    try:
+        made = store()
+        made.presence.seen("before", 1)
+        assert pair.client(pair.master()).execute_command("WAIT", 1, 5000) == 1
+        for wrong, said in (
+            ({"redis_password": "wrong"}, "WRONGPASS|invalid username-password"),
+            ({"redis_sentinel_password": "wrong"}, "no Sentinel names a master"),
+            ({"redis_tls_ca": ""}, "CERTIFICATE_VERIFY_FAILED"),
+            ({"redis_tls": False, "redis_tls_ca": ""}, "no Sentinel names a master"),
+        ):
+            with pytest.raises(StoreError, match=said) as refused:
+                store(**wrong).ping()
+            for secret in (guard.password, guard.sentinel_password):
+                assert secret not in str(refused.value)
+        before = pair.master()
+        pair.kill(before)
+        again(lambda: made.presence.seen("after", 2), "rediss+sentinel://")
+        assert pair.master() != before
+        assert made.presence.last_seen(["before", "after"]) == {"before": 1, "after": 2}
+    finally:
+        pair.close()
