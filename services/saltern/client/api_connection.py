@@ -93,6 +93,8 @@ class ApiConnection:
         self._listeners: set[Listener] = set()
         self._stream: asyncio.Task[None] | None = None
         self._flows = asyncio.Event()
+        #: Set once the stream flows, or the first attempt to open it has failed.
+        self._tried = asyncio.Event()
         self._fault: ControlError | None = None
         if not self.where.startswith(("http://", "https://")):
             raise ConfigError(f"the API's url {address.url!r} does not start with https:// or http://")
@@ -125,7 +127,7 @@ class ApiConnection:
         """Open the event stream at the first call; return whether events arrive."""
         self._open_stream(str(rights.get("token", "")))
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._flows.wait(), _STREAM_PATIENCE)
+            await asyncio.wait_for(self._tried.wait(), _STREAM_PATIENCE)
         return self._flows.is_set() and self._fault is None
 
     async def listen(self, prefix: str, rights: Mapping[str, object]) -> Listener:
@@ -181,7 +183,7 @@ class ApiConnection:
             found = await self._job_rows(token, str(fields["jid"]), patience)
         except ControlError as error:
             # A user who may not read the job cache gets returns as events.
-            if error.name == "AuthorizationError" and self._flows.is_set() and self._fault is None:
+            if error.name == "AuthorizationError" and self._flows.is_set():
                 return {}
             raise
         wanted = fields.get("minions")
@@ -242,6 +244,7 @@ class ApiConnection:
         if self._stream is None or self._stream.done():
             self._fault = None
             self._flows.clear()
+            self._tried.clear()
             self._stream = asyncio.get_running_loop().create_task(self._follow_events(token))
 
     async def _follow_events(self, token: str) -> None:
@@ -259,10 +262,11 @@ class ApiConnection:
                         refusal = _refusal(self.where, "/events", answer)
                         if isinstance(refusal, ControlError):
                             self._fault = refusal
-                            self._flows.set()
+                            self._tried.set()
                             return
                         raise httpx.TransportError(str(refusal))
                     self._flows.set()
+                    self._tried.set()
                     data = ""
                     async for line in answer.aiter_lines():
                         name, _, value = line.partition(": ")
@@ -275,7 +279,7 @@ class ApiConnection:
                             data = ""
             except (httpx.TransportError, httpx.StreamError):
                 # The replica ended or is away; another one goes on after the last event.
-                pass
+                self._tried.set()
             await asyncio.sleep(_AGAIN)
 
     def _receive(self, text: str) -> None:
