@@ -23,7 +23,7 @@ PACKAGES := libs/statecore libs/saltwire libs/masterstore services
 PYTHON_FOUND = $(shell command -v $(PYTHON) || command -v python3)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab lab-down test test-fast test-one coverage check format docs bench bench-jobs bench-states lock oracle wheels deb changelog sbom sbom-images audit-dependencies interop moved-fleet security security-containers security-mutations fuzz browser-test chaos chaos-containers images container-test userland-test hosts-test formulas extensions-test sweep k8s-check k8s-run cluster cluster-down cluster-test clean
+.PHONY: help lab lab-down test test-fast test-one coverage check format docs reference tutorial bench bench-jobs bench-states lock oracle wheels deb changelog sbom sbom-images audit-dependencies interop moved-fleet security security-containers security-mutations fuzz browser-test chaos chaos-containers images container-test userland-test hosts-test formulas extensions-test sweep k8s-check k8s-run cluster cluster-down cluster-test clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -66,8 +66,20 @@ format: $(VENV)/.ready ## format the code, and fix what ruff can fix
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-docs: $(VENV)/.ready ## write the generated pages: docs/config.md, docs/metrics.md, docs/redis.md, docs/reference/
+reference: $(VENV)/.ready ## write the generated pages: docs/config.md, docs/metrics.md, docs/redis.md, docs/reference/
 	$(BIN)/python docs/reference.py
+
+#: `make docs`: directory of the site.
+SITE ?= build/site
+
+docs: reference .docs/.ready ## build the documentation site into build/site/ (SITE=DIR), and check its links, spelling and style
+	.docs/bin/codespell --ignore-words docs/site/words.txt --skip '*.lock' README.md CONTRIBUTING.md SECURITY.md changes docs
+	.docs/bin/python docs/site/style.py README.md CONTRIBUTING.md SECURITY.md docs
+	.docs/bin/sphinx-build -q -W --keep-going -j auto -c docs/site -d build/doctrees docs $(SITE)
+	@echo "$(SITE)/index.html"
+
+tutorial: $(VENV)/.ready ## play the tutorial (docs/learn) in a lab, and show where a page differs (WRITE=1 puts the truth into the pages)
+	$(BIN)/python -m tests.tutorial.play $(if $(WRITE),--write)
 
 bench: $(VENV)/.ready oracle ## measure speed and memory beside real Salt
 	$(BIN)/python -m compileall -q libs services
@@ -199,10 +211,12 @@ lock: ## resolve the newest versions that fit, and pin them with hashes
 	done
 	printf 'pip-audit\ncyclonedx-python-lib[json-validation]\n' | $(VENV)-lock/bin/uv pip compile -q --universal --python-version 3.11 \
 	    --generate-hashes --no-header --no-annotate --no-emit-index-url --upgrade - -o tests/supply/tools.lock
+	printf 'sphinx\nfuro\nmyst-parser\nsphinx-copybutton\ncodespell\nproselint\nrich\n' | $(VENV)-lock/bin/uv pip compile -q --universal \
+	    --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --upgrade - -o docs/site/tools.lock
 	rm -rf $(VENV)-lock
 
 clean: ## remove environments and caches (stop a running lab first)
-	rm -rf $(VENV) .debs .oracle .extensions .saltext-redis .supply .interop .lab .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) build .debs .docs .oracle .extensions .saltext-redis .supply .interop .lab .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 # reclass asks for enum34, which is of Python 2: it is installed without what it asks for.
 $(VENV)/.ready: requirements.lock tests/reclass.lock $(addsuffix /pyproject.toml,$(PACKAGES))
@@ -236,6 +250,12 @@ $(VENV)/.ready: requirements.lock tests/reclass.lock $(addsuffix /pyproject.toml
 .supply/.ready: tests/supply/tools.lock
 	$(PYTHON_FOUND) .ci/new-environment .supply
 	.supply/bin/pip install -q --disable-pip-version-check --no-deps --require-hashes -r $<
+	@touch $@
+
+# The generator of the site, and what checks spelling and style.
+.docs/.ready: docs/site/tools.lock
+	$(PYTHON_FOUND) .ci/new-environment .docs
+	.docs/bin/pip install -q --disable-pip-version-check --no-deps --require-hashes -r $<
 	@touch $@
 
 # The lock names everything that is installed. tests/interop/overrides.txt replaces the certifi that Salt asks for.

@@ -1,4 +1,4 @@
-"""Writes the pages that tables of the code say better than anybody: ``python docs/reference.py`` (or `make docs`).
+"""Writes the pages that tables of the code say better than anybody: ``python docs/reference.py`` (or `make reference`).
 
 tests/test_reference.py holds the pages against the tables. Those of modules and states are one each, below docs/reference/, of the
 docstrings that ``sys.doc`` shows; they are not kept in git.
@@ -10,6 +10,7 @@ import argparse
 import dataclasses
 import inspect
 import json
+import re
 import sys
 import typing
 from collections.abc import Callable, Mapping, Sequence
@@ -29,8 +30,11 @@ from saltern.kit.config.option_fields import Values
 from saltern.kit.process.exposition import collector_rows, process_rows
 from saltern.kit.process.metrics import SERVED_BY, new_metrics
 from saltern.minion.call import call
+from saltern.mworker.commands.keys import WHEELS
+from saltern.mworker.commands.wheel import FUNCTIONS
 from saltern.mworker.runners.table import RUNNERS
 from saltern.mworker.worker_processes import worker_rows
+from statecore.analysis.rules import RULES
 from statecore.loader import LoadedModule, Loader
 
 HERE = Path(__file__).resolve().parent
@@ -52,7 +56,7 @@ def config_page() -> str:
     parts = [
         "# Options",
         "",
-        "Generated from the options in `services/saltern/kit` by `make docs`. Names are Salt's where Salt has the option.",
+        "Generated from the options in `services/saltern/kit` by `make reference`. Names are Salt's where Salt has the option.",
         "",
         "A value comes from, later wins: the default; `<config dir>/master` (or `minion`); `<file>.d/*.conf` in the order of",
         "names; the environment (`SALTERN_<OPTION>` in capitals, the value as YAML; `SALTERN_<OPTION>_FILE`, the path",
@@ -126,7 +130,7 @@ def metrics_page() -> str:
 _METRICS_INTRODUCTION = (
     "# Metrics",
     "",
-    "Generated from `services/saltern/kit/process/metrics.py` by `make docs`.",
+    "Generated from `services/saltern/kit/process/metrics.py` by `make reference`.",
     "",
     "Every role serves `/metrics` for Prometheus on `health_port`, beside `/livez` (it works) and `/readyz` (what it needs is",
     "there, too). Images and Kubernetes have the port 8080; elsewhere it is off until `health_port` names one, and `health_host`",
@@ -146,11 +150,22 @@ _METRICS_INTRODUCTION = (
 KINDS: Mapping[str, str] = {"modules": "Execution modules", "states": "States"}
 
 
-def module_pages() -> dict[str, str]:
-    """File below docs/reference/ -> page, one for each built-in module and state; README.md lists them."""
+def reference_pages() -> dict[str, str]:
+    """File below docs/reference/ -> page, one for each built-in module and state, and others; README.md lists them."""
     loader = Loader()
-    pages: dict[str, str] = {}
-    index = ["# Modules and states", "", "Generated from their docstrings by `make docs`."]
+    pages = {
+        "runners.md": _functions_page("Runners", _RUNNERS_INTRODUCTION, RUNNERS),
+        "wheel.md": _functions_page("Wheel functions", _WHEEL_INTRODUCTION, WHEELS | FUNCTIONS),
+        "check-rules.md": _rules_page(),
+    }
+    index = [
+        "# Functions and states",
+        "",
+        "Generated from their docstrings by `make reference`.",
+        "",
+        "- [Runners](runners.md), [wheel functions](wheel.md): on the master",
+        "- [Rules of `statecore check`](check-rules.md)",
+    ]
     for kind, title in KINDS.items():
         index += ["", f"## {title}", "", "| | |", "|---|---|"]
         for name, serving in loader.built_in(kind).items():
@@ -165,13 +180,81 @@ def _module_page(kind: str, name: str, serving: Sequence[LoadedModule]) -> str:
     parts = [f"# {name}", ""]
     if len(serving) > 1:
         parts += [f"Served by {', '.join(each.source.stem for each in serving)}: the managed host decides which.", ""]
-    parts += [*(f"{each.module_doc or ''}\n" for each in serving)]
+    parts += [*(f"{as_markdown(each.module_doc or '')}\n" for each in serving)]
     functions = {function: each for each in reversed(serving) for function in each.listed}
     for function, served in sorted(functions.items()):
         own = served.functions[function]
         parts += [f"## {name}.{function}", "", f"`{name}.{function}{_call(served, function)}`", ""]
-        parts += [inspect.getdoc(own) or "", ""]
+        parts += [as_markdown(inspect.getdoc(own) or ""), ""]
     return "\n".join(parts).rstrip() + "\n"
+
+
+_RUNNERS_INTRODUCTION = (
+    "Run by `salt-run`, by reactions, by schedules of the master, and through the API. The master's trees may have more:"
+    " [modules](../modules.md)."
+)
+_WHEEL_INTRODUCTION = (
+    "Change the master itself. `salt-key` calls them; reactions, runners (`salt.wheel`) and the API may do so, too."
+)
+
+
+def _functions_page(title: str, introduction: str, functions: Mapping[str, Callable[..., object]]) -> str:
+    """Functions of the master with their documentation. Their first parameter is the master's own, and is left out."""
+    parts = [f"# {title}", "", introduction, ""]
+    for name, function in sorted(functions.items()):
+        own = [*inspect.signature(function).parameters.values()][1:]
+        plain = inspect.Signature([each.replace(annotation=inspect.Parameter.empty) for each in own])
+        parts += [f"## {name}", "", f"`{name}{plain}`", "", as_markdown(inspect.getdoc(function) or ""), ""]
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def _rules_page() -> str:
+    """What `statecore check` finds: name, severity, what is wrong, what to do."""
+    rows = [f"| `{name}` | {rule.level} | {_cell(rule.title)} | {_cell(rule.advice)} |" for name, rule in RULES.items()]
+    return "\n".join(
+        [
+            "# Rules of statecore check",
+            "",
+            "Each finding names its rule, a file and a line. [statecore](../statecore.md) says how to run it, and how to silence"
+            " a rule.",
+            "",
+            "| Rule | Severity | What is wrong | What to do |",
+            "|---|---|---|---|",
+            *rows,
+            "",
+        ]
+    )
+
+
+_TERM = re.compile(r"^\S.*$")
+
+
+def as_markdown(doc: str) -> str:
+    """Return a docstring as Markdown: an argument with its indented text becomes a term with its definition."""
+    lines = doc.splitlines()
+    parts: list[str] = []
+    in_definition = False
+    for number, line in enumerate(lines):
+        following = lines[number + 1] if number + 1 < len(lines) else ""
+        before = lines[number - 1] if number else ""
+        if _TERM.match(line) and following.startswith("    ") and (not before.strip() or before.startswith("    ")):
+            terms = ", ".join(f"`{term}`" for term in line.rstrip(":").split(", "))
+            parts += ["", terms]
+            in_definition = True
+        elif in_definition and line.startswith("    "):
+            first = before[:1].strip() != ""
+            parts.append((":   " if first else "    ") + _plain(line[4:]))
+        else:
+            in_definition = in_definition and not line.strip()
+            # An indented block after a blank line is code.
+            parts.append(line if line.startswith("    ") else _plain(line))
+    return "\n".join(parts).strip("\n")
+
+
+def _plain(line: str) -> str:
+    """Return a line of prose in which Markdown finds no emphasis and no tags: only its code is code."""
+    pieces = re.split(r"(``.*?``|`[^`]*`)", line)
+    return "".join(piece if piece.startswith("`") else re.sub(r"([*<])", r"\\\1", piece) for piece in pieces)
 
 
 def _call(served: LoadedModule, function: str) -> str:
@@ -224,7 +307,7 @@ def main() -> int:
     for name, page in PAGES.items():
         (HERE / name).write_text(page(), "utf-8")
         sys.stdout.write(f"docs/{name}\n")
-    pages = module_pages()
+    pages = reference_pages()
     for name, text in pages.items():
         path = HERE / "reference" / name
         path.parent.mkdir(parents=True, exist_ok=True)

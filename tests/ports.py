@@ -14,6 +14,8 @@ from contextlib import ExitStack, suppress
 from functools import cache
 from itertools import cycle, islice
 
+from saltern.lab.plan import PORTS, why_not
+
 #: Above the ports of a lab (services/saltern/lab), below Linux' own (net.ipv4.ip_local_port_range).
 _PORTS = range(25_600, 32_600)
 
@@ -48,6 +50,23 @@ def _free_of(ports: Iterator[int], count: int) -> list[int]:
 def free_port() -> int:
     """Return a port of loopback on which nothing listens."""
     return free_ports(1)[0]
+
+
+#: More than a lab has of roles and minions.
+_HEALTH_PORTS = 12
+
+
+def free_shift() -> int:
+    """Return a number for ``saltern lab up --shift`` with which nobody listens on any port of the lab.
+
+    The ports are below those that outgoing connections take.
+    """
+    for shift in random.sample(range(6_000, 15_000), 200):
+        numbers = {row.default + shift for row in PORTS.values()}
+        numbers |= {PORTS["health_port"].default + shift + offset for offset in range(_HEALTH_PORTS)}
+        if not any(why_not(number) for number in numbers):
+            return shift
+    raise RuntimeError("no free ports")
 
 
 @cache

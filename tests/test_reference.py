@@ -27,19 +27,19 @@ def _reference() -> ModuleType:
 @pytest.mark.parametrize("name", ["config.md", "metrics.md", "redis.md"])
 def test_a_generated_page_is_up_to_date(name: str) -> None:
     page = _reference().PAGES[name]()
-    assert (ROOT / "docs" / name).read_text("utf-8") == page, "run `make docs`"
+    assert (ROOT / "docs" / name).read_text("utf-8") == page, "run `make reference`"
     assert page.count("\n|") > 10
 
 
 def test_the_names_that_shells_complete_are_up_to_date() -> None:
     names = NAMES.read_text("utf-8")
-    assert names == _reference().names_page(), "run `make docs`"
+    assert names == _reference().names_page(), "run `make reference`"
     assert {"test.ping", "state.apply", "pkg.install"} <= set(json.loads(names)["functions"])
 
 
 def test_every_built_in_function_has_a_page_and_says_what_it_does() -> None:
     reference = _reference()
-    pages = reference.module_pages()
+    pages = reference.reference_pages()
     loader = Loader()
     missing, silent = [], []
     for kind in reference.KINDS:

@@ -323,7 +323,7 @@ def markdown() -> str:
 def _markdown() -> Iterator[str]:
     yield "# Keys in Redis"
     yield ""
-    yield "Written by `make docs` from `libs/masterstore/keys.py`. The first four are those of Salt's Redis returner."
+    yield "Written by `make reference` from `libs/masterstore/keys.py`. The first four are those of Salt's Redis returner."
     yield f"Schema version {SCHEMA_VERSION}. Redis must not evict (`maxmemory-policy noeviction`) and should keep an append-only file."
     yield "A zset of jobs is kept a sixteenth longer than it says: it is not renewed with each job."
     yield ""

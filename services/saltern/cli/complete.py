@@ -1,6 +1,6 @@
 """The command ``saltern complete WORDS...``, which the shells' scripts call: prints the completions of the word at the cursor.
 
-It runs at each press of Tab, so it imports little. Functions, runners and options come from ``names.json``, which `make docs`
+It runs at each press of Tab, so it imports little. Functions, runners and options come from ``names.json``, which `make reference`
 writes. Minions, keys and node groups come from a cache file, which is renewed in the background when it is older than 20
 seconds.
 """

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import re
 import signal
 import subprocess
@@ -15,26 +14,14 @@ from pathlib import Path
 
 import pytest
 
-from saltern.lab.plan import PORTS, Paths, why_not
+from saltern.lab.plan import PORTS, Paths
 from saltern.lab.supervisor import Supervisor, marked, wait_until
+from tests.ports import free_shift
 
 pytestmark = [pytest.mark.roles, pytest.mark.timeout(240)]
 
 PROGRAMS = Path(sys.executable).parent
 TREE = Path(__file__).parents[3] / "examples" / "srv"
-
-#: More than the lab has of roles and minions.
-HEALTH_PORTS = 12
-
-
-def free_shift() -> int:
-    """Moves all ports to where nobody listens, below the ports that outgoing connections take."""
-    for shift in random.sample(range(6_000, 15_000), 200):
-        numbers = {row.default + shift for row in PORTS.values()}
-        numbers |= {PORTS["health_port"].default + shift + offset for offset in range(HEALTH_PORTS)}
-        if not any(why_not(number) for number in numbers):
-            return shift
-    raise RuntimeError("no free ports")
 
 
 @dataclass(frozen=True)

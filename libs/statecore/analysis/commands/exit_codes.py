@@ -6,7 +6,7 @@ from enum import IntEnum
 
 
 class Exit(IntEnum):
-    """Exit codes of ``statecore``, documented in docs/statecore.md."""
+    """Exit codes of ``statecore``, documented in docs/exit-codes.md."""
 
     OK = 0
     #: The tree does not compile, a check found errors, or the ID does not exist.
