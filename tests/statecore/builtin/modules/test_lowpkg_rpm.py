@@ -13,7 +13,7 @@ from statecore.model.errors import CommandError
 from tests.conftest import Oracle
 
 #: Plays rpm: packages bash (twice) and a key; its formats are filled in as rpm does.
-RPM = r"""#!/usr/bin/env python3
+RPM = r"""#!/usr/bin/python3 -IS
 import re, sys
 words = sys.argv[1:]
 if words[:1] == ["--root"]:
