@@ -66,7 +66,7 @@ format: $(VENV)/.ready ## format the code, and fix what ruff can fix
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-reference: $(VENV)/.ready ## write the generated pages: docs/config.md, docs/metrics.md, docs/redis.md, docs/reference/
+reference: $(VENV)/.ready ## write the generated pages: docs/config.md, docs/metrics.md, docs/redis.md, docs/reference/ with JSON Schemas
 	$(BIN)/python docs/reference.py
 
 #: `make docs`: directory of the site.
@@ -87,6 +87,9 @@ bench: $(VENV)/.ready oracle ## measure speed and memory beside real Salt
 
 bench-states: $(VENV)/.ready oracle ## measure trees of 100 to 10,000 states beside real Salt (15 minutes)
 	$(BIN)/python -m bench.states --salt $(abspath $(ORACLE))
+
+bench-editor: $(VENV)/.ready ## measure how fast the language server answers on a tree of 500 SLS (a minute)
+	$(BIN)/python -m bench.editor
 
 #: `make bench-jobs`: numbers of jobs in the job cache.
 JOBS ?= 1000,10000,100000,1000000

@@ -1,7 +1,7 @@
 """Writes the pages that tables of the code say better than anybody: ``python docs/reference.py`` (or `make reference`).
 
 tests/test_reference.py holds the pages against the tables. Those of modules and states are one each, below docs/reference/, of the
-docstrings that ``sys.doc`` shows; they are not kept in git.
+docstrings that ``sys.doc`` shows; they are not kept in git, nor are the JSON Schemas of configuration files for editors.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from saltern.kit.config import value_types
 from saltern.kit.config.master import MasterOptions, StateOptions
 from saltern.kit.config.minion_options import MinionOptions
 from saltern.kit.config.option_fields import Values
+from saltern.kit.config.schemas import schemas
 from saltern.kit.process.exposition import collector_rows, process_rows
 from saltern.kit.process.metrics import SERVED_BY, new_metrics
 from saltern.minion.call import call
@@ -313,6 +314,11 @@ def main() -> int:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, "utf-8")
     sys.stdout.write(f"docs/reference/: {len(pages)} pages\n")
+    for name, schema in schemas().items():
+        path = HERE / "reference" / "schemas" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(schema, indent=1) + "\n", "utf-8")
+        sys.stdout.write(f"docs/reference/schemas/{name}\n")
     return 0
 
 

@@ -18,6 +18,7 @@ _NOT_SALTS = frozenset(
         *("aes_rotation_interval", "control_acl", "control_port", "event_pub_port", "event_pull_port"),
         *("eventpublisher_host", "ext_pillar_timeout", "health_host", "health_port", "internal_interface"),
         *(
+            "jinja_dns_check",
             "jinja_http_query",
             "jinja_time_limit",
             "key_dir",

@@ -244,3 +244,8 @@ def treatment(name: str, value: object, *, minion: bool) -> StockOption | None:
         if why is not None:
             return StockOption(refused=False, why=why)
     return None
+
+
+def without_effect(*, minion: bool) -> dict[str, str]:
+    """Map of stock option, or glob of such options, to the reason why it has no effect on a minion or a master."""
+    return {**_BOTH, **(_MINION if minion else _MASTER)}
