@@ -311,12 +311,12 @@ class Session:
     # ------------------------------------------------------------------------------------------------------------- parts
 
     def grains(self) -> dict[str, object]:
-        """Return the minion's grains: those of the file, else those of this host, gathered once."""
-        if self._grains is None:
-            if self.settings.grains:
-                self._grains = mapping_in(self.settings.grains, "grains")
-            else:
-                self._grains = dict(self._runtime(LocalFiles({}), None, {}, "/").grains)
+        """Return the minion's grains: those of the file as it is now, else those of this host, gathered once."""
+        if self.settings.grains:
+            # The user may change the file at any time.
+            self._grains = mapping_in(self.settings.grains, "grains")
+        elif self._grains is None:
+            self._grains = dict(self._runtime(LocalFiles({}), None, {}, "/").grains)
         return {**self._grains, "id": self._id()}
 
     def _id(self) -> str:

@@ -24,6 +24,9 @@ _QUIET = 0.3
 _CHECK_SECONDS = 60.0
 _VALUE_SECONDS = 5.0
 
+#: Seconds between the imports of two modules, so that requests and other programs get the processor meanwhile.
+_PAUSE = 0.05
+
 #: Called with a file and its findings, in the checker's thread.
 Publish = Callable[[str, Sequence[Diagnostic]], None]
 
@@ -117,7 +120,7 @@ class Workspace:
         """Import the modules one by one, so that the first completion in each does not wait for its import."""
         for kind in USERS:
             for name in self.catalogue.names(kind):
-                if self._stopped.wait(0.002):
+                if self._stopped.wait(_PAUSE):
                     return
                 self.catalogue.module(kind, name)
 

@@ -1,7 +1,7 @@
 """JSON Schemas of the files ``master`` and ``minion`` and of top files, from the tables of options, for editors.
 
-Only ``docs/reference.py`` imports this module. A schema accepts what the readers of configuration accept: "4506" for 4506, one text for a
-list. A key that is no option is the user's own, so it is allowed.
+Only ``docs/reference.py`` imports this module. A schema accepts what the readers of configuration accept: the text "4506"
+for 4506, one text for a list. A key that is no option is the user's own, so it is allowed.
 """
 
 from __future__ import annotations
