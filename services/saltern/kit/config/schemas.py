@@ -111,7 +111,7 @@ def top_schema() -> Schema:
 
 
 def schemas() -> dict[str, Schema]:
-    """Map of file name to schema: the files that ``make docs`` writes to docs/reference/schemas/."""
+    """Map of file name to schema: the files that ``make reference`` writes to docs/reference/schemas/."""
     return {
         "master.json": options_schema(MasterOptions, "Saltern master", minion=False),
         "minion.json": options_schema(MinionOptions, "Saltern minion", minion=True),
