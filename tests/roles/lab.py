@@ -114,6 +114,9 @@ class Lab:
     #: Options of the master beside ports, addresses and trees.
     options: Mapping[str, Any] = field(default_factory=dict)
     workers: int = 1
+    #: Numbers of reqservers and event publishers. The second one has the address 127.0.0.2 for links, and shares minions' port.
+    reqservers: int = 1
+    eventpublishers: int = 1
     processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -139,6 +142,7 @@ class Lab:
             "worker_silence": 2,
             "reactor": [{"site/refresh": [str(self.tree / "reactor" / "refresh.sls")]}],
             **{name: self.port[name] for name in PORTS},
+            **self._several(),
             **self.options,
         }
         (self.etc / "master").write_text(yaml.safe_dump(master))
@@ -152,7 +156,14 @@ class Lab:
 
     def _replicas(self) -> list[str]:
         """Names of roles that there are a second time; ``port`` has a port for each."""
-        return [f"mworker{number}" for number in range(2, self.workers + 1)]
+        several = {"mworker": self.workers, "reqserver": self.reqservers, "eventpublisher": self.eventpublishers}
+        return [f"{role}{number}" for role, count in several.items() for number in range(2, count + 1)]
+
+    def _several(self) -> dict[str, Any]:
+        """Options of a master with several reqservers or event publishers."""
+        counts = {"reqserver": self.reqservers, "eventpublisher": self.eventpublishers}
+        hosts = {f"{role}_host": [_host(number) for number in range(1, count + 1)] for role, count in counts.items()}
+        return {**hosts, "ret_port_shared": self.reqservers > 1}
 
     @property
     def roles(self) -> tuple[str, ...]:
@@ -222,8 +233,10 @@ class Lab:
         self._launch(name, [str(self.bin_of(name) / "saltern"), role, "-c", str(directory)])
 
     def _launch(self, name: str, words: Sequence[str]) -> None:
+        number = re.fullmatch("(?:reqserver|eventpublisher)([0-9]+)", name)
         environment = self.environment_of(name) | {
             "SALTERN_HEALTH_PORT": str(self.port[name]),
+            **({"SALTERN_INTERNAL_INTERFACE": _host(int(number[1]))} if number else {}),
             # A crash below Python is no silent death.
             "PYTHONFAULTHANDLER": "1",
         }
@@ -403,6 +416,11 @@ class Lab:
         """Names of processes that said "Traceback" or crashed below Python."""
         names = [path.name for path in sorted((self.root / "log").iterdir())]
         return [name for name in names if "Traceback" in self.log(name) or "Fatal Python error" in self.log(name)]
+
+
+def _host(number: int) -> str:
+    """Return the address for links of the first, second ... of several processes of a role."""
+    return f"127.0.0.{number}"
 
 
 class Held:

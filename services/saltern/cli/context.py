@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from saltern.kit.command.command_line import CommandError, Exit, run_command, user_name
 from saltern.kit.config.master import ClientOptions, load_client
+from saltern.kit.links.addresses import hosts_of
 from saltern.kit.links.control import ControlClient, ControlError, ControlTimeout, connect_control
 from saltern.kit.links.event_bus import EventSubscriber, connect_bus
 from statecore.model.lazy import lazy_module
@@ -79,7 +80,8 @@ def _draw(text: str) -> None:
 
 def no_bus(options: ClientOptions) -> str:
     """Return the message that the event bus did not confirm the subscription."""
-    where = f"{options.eventpublisher_host}:{options.event_pub_port}"
+    hosts = hosts_of(options.eventpublisher_host)
+    where = " or ".join(f"{host}:{options.event_pub_port}" for host in hosts)
     return (
         f"no answer from the event bus at {where} within {BUS_PATIENCE:g} s;"
         " is the eventpublisher running, and has this key a right (control_acl, publisher_acl)?"

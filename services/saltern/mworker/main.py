@@ -31,23 +31,11 @@ from saltern.kit.config.reactor_rows import wanted_tags
 from saltern.kit.config.worker_pools import Pools, own_pool, read_pools, unknown_commands
 from saltern.kit.keys.events_key import load_event_macs
 from saltern.kit.keys.master_keys import KeptMasterKeys, MasterKeys, record_mac
-from saltern.kit.links import frames
+from saltern.kit.links.addresses import Addresses, hosts_of
 from saltern.kit.links.deadlines import read_deadlines
 from saltern.kit.links.event_bus import EventSender
-from saltern.kit.links.sockets import FOLLOW_SECONDS, LinkConnection, LinkKeys, connect
-from saltern.kit.links.worker_link import (
-    ANSWER,
-    BYE,
-    DEFERRED,
-    HUNG,
-    NOT_READY,
-    PULSE,
-    PULSE_SECONDS,
-    READY,
-    WHO,
-    WORK,
-    WRONG_POOL,
-)
+from saltern.kit.links.sockets import LinkKeys, connect
+from saltern.kit.links.worker_link import ANSWER, PULSE_SECONDS
 from saltern.kit.process.service import DRAIN_SECONDS, Role, RoleProgram, Start, run_prepared, run_role, unusable
 from saltern.kit.process.supervision import EX_RENEW
 from saltern.kit.trees import served_files
@@ -56,6 +44,7 @@ from saltern.mworker.commands import CONTROL_COMMANDS, MINION_COMMANDS
 from saltern.mworker.deferred_reply import SealedDeferredReply
 from saltern.mworker.durability import durability
 from saltern.mworker.processes import Processes, TooManyRunners
+from saltern.mworker.reqserver_links import Beats, ReqserverLinks, Work
 from saltern.mworker.request_handler import UNLISTED, RequestHandler, WrongPool
 from saltern.mworker.watchdog import EX_HUNG, Watchdog, Wear, arm, disarm
 from saltern.mworker.worker_context import WorkerContext
@@ -69,9 +58,6 @@ else:
 
 #: Milliseconds that a child process waits until its reply is sent.
 _DEFERRED_LINGER = 10_000
-
-#: Milliseconds that a hung worker waits for the reqserver's confirmation before it ends.
-_HUNG_WAIT = 1_000
 
 
 def worker_name() -> bytes:
@@ -131,52 +117,42 @@ def _loop(role: Role, ready: Prepared) -> None:
     worker_context = _worker_context(role, master_keys.current, store, sender, processes)
     handler = RequestHandler(worker_context, ready.pools, watchdog)
     name = worker_name()
-    link = context.socket(zmq.DEALER)
-    link.setsockopt(zmq.ROUTING_ID, name)
-    link.setsockopt(zmq.LINGER, 1000)
-    link.setsockopt(zmq.RCVTIMEO, int(FOLLOW_SECONDS * 1000))
-    connection = LinkConnection(link, "workers", role.options, link_keys)
+    addresses = Addresses(hosts_of(role.options.reqserver_host))
+    differ = ready.pools.several
+    links = ReqserverLinks(context, role.options, link_keys, addresses, name, ready.pool, role.metrics, differ)
     role.watch_redis(store.unready)
     role.watch_faults(store.faults)
+    role.health.check("reqservers", links.trouble)
     role.health.check("trees", partial(served_files.trouble, role.options))
     if why := served_files.trouble(role.options):
         role.log.error("trees: %s", why)
     # Without Redis no request can be answered. The reqserver queues requests until a worker is ready, or they are overdue.
-    _wait_for_store(role, store, link)
+    _wait_for_store(role, store, links)
     if role.options.accept_unsigned_records:
         _sign_accepted_keys(role, store)
     worn = ""
     try:
-        with _pulse(context, role, link_keys, name, watchdog):
-            frames.send(link, [READY, ready.pool])
-            next_ready = time.monotonic() + PULSE_SECONDS
-            defer = partial(_defer, link, role, connection, processes)
+        with _pulse(context, role, link_keys, addresses, name, watchdog):
+            links.begin()
+            defer = partial(_defer, links, role, processes)
             while role.running():
                 if master_keys.follow():
                     worker_context.keys = master_keys.current
-                try:
-                    # A receive with a timeout needs half the system calls of a poller.
-                    message = frames.receive(link)
-                except zmq.Again:
-                    now = time.monotonic()
-                    if connection.follow() or now >= next_ready:
-                        frames.send(link, [READY, ready.pool])
-                        next_ready = now + PULSE_SECONDS
-                else:
-                    _work(link, message, handler, defer)
-                    # A request that has arrived meanwhile is done first: a new connection would lose it.
-                    if connection.is_due() and not link.poll(0) and connection.follow():
-                        frames.send(link, [READY, ready.pool])
+                work = links.receive()
+                if work is not None:
+                    _work(links, work, handler, defer)
+                    links.follow()
                 worker_context.audit.seal_when_due()
                 processes.reap()
                 # A restart replaces this process, so it waits until no child process is left.
                 if not processes.pids and (worn := wear.out(watchdog.count, time.monotonic())):
                     break
-        link.send(BYE)
+        links.bye()
         processes.drain(DRAIN_SECONDS)
         worker_context.audit.seal()
     finally:
-        connection.close()
+        links.close()
+        addresses.close()
         sender.close()
         context.term()
     if worn:
@@ -185,55 +161,43 @@ def _loop(role: Role, ready: Prepared) -> None:
 
 
 def _work(
-    link: zmq.Socket[bytes],
-    message: Sequence[bytes],
-    handler: RequestHandler,
-    defer: Callable[[bytes, SealedDeferredReply], None],
+    links: ReqserverLinks, work: Work, handler: RequestHandler, defer: Callable[[Work, SealedDeferredReply], None]
 ) -> None:
-    kind, *rest = message
-    if kind == WORK and len(rest) in (4, 5):
-        ticket, side, client, payload, *pool = rest
-        answer = handler.answer(side, client.decode(), payload, pool[0].decode() if pool else "")
-        if isinstance(answer, SealedDeferredReply):
-            defer(ticket, answer)
-        elif isinstance(answer, WrongPool):
-            frames.send(link, [WRONG_POOL, ticket, answer.pool.encode()])
-        else:
-            asked = client == WHO and handler.sender
-            frames.send(link, [ANSWER, ticket, answer, *([handler.sender.encode()] if asked else [])])
+    answer = handler.answer(work.side, work.client.decode(), work.payload, work.pool)
+    if isinstance(answer, SealedDeferredReply):
+        defer(work, answer)
+    elif isinstance(answer, WrongPool):
+        links.wrong_pool(work, answer.pool)
+    else:
+        links.answer(work, answer, handler.sender)
 
 
-def _defer(
-    link: zmq.Socket[bytes],
-    role: Role,
-    connection: LinkConnection,
-    processes: Processes,
-    ticket: bytes,
-    reply: SealedDeferredReply,
-) -> None:
+def _defer(links: ReqserverLinks, role: Role, processes: Processes, request: Work, reply: SealedDeferredReply) -> None:
     """Tell the reqserver that the reply comes later, and start the child process that computes it.
 
     No child is started if another one computes this reply already. If there are too many children, the refusal is sent.
     """
     # Sent before the child starts: the child's reply takes another connection and could arrive first.
-    link.send_multipart([DEFERRED, ticket])
+    links.defer(request)
     work = reply.work
     if work is None:
         return
 
     def lost(how: str) -> None:
         reply.lost(how)
-        link.send_multipart([ANSWER, ticket, reply.refused])
+        links.answer_later(request, reply.refused)
 
     try:
-        processes.start(lambda: _send_deferred(role.options, connection.keys, ticket, work), lost, reply.requester)
+        processes.start(lambda: _send_deferred(role.options, links.link_keys, request, work), lost, reply.requester)
     except TooManyRunners as error:
         role.log.error("a minion's request is refused: %s", error)
         lost(f"was not started: {error}")
 
 
-def _send_deferred(options: MasterOptions, keys: LinkKeys, ticket: bytes, work: Callable[[], bytes]) -> None:
-    """Compute a deferred reply and send it to the reqserver. Runs in a child process, which opens its own connection."""
+def _send_deferred(options: MasterOptions, keys: LinkKeys, request: Work, work: Callable[[], bytes]) -> None:
+    """Compute a deferred reply and send it to the reqserver that has the request. Runs in a child process, which opens its own
+    connection.
+    """
     answer = work()
     if keys.directory is not None:
         # The work may have taken long, and the keys may have been replaced.
@@ -242,8 +206,8 @@ def _send_deferred(options: MasterOptions, keys: LinkKeys, ticket: bytes, work: 
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
     link = context.socket(zmq.DEALER)
     link.setsockopt(zmq.LINGER, _DEFERRED_LINGER)
-    connect(link, "workers", options, keys)
-    link.send_multipart([ANSWER, ticket, answer])
+    connect(link, "workers", options, keys, request.host)
+    link.send_multipart([ANSWER, request.ticket, answer])
     link.close()
     context.term()
 
@@ -276,32 +240,35 @@ def _sign_accepted_keys(role: Role, store: Store) -> None:
         role.log.error("accepted keys were not signed: %s; the next worker that starts signs them", error)
 
 
-def _wait_for_store(role: Role, store: Store, link: zmq.Socket[bytes]) -> None:
-    """Wait until Redis answers. Meanwhile tell the reqserver why no worker is ready; the reqserver passes the reason on
-    to operators.
-    """
+def _wait_for_store(role: Role, store: Store, links: ReqserverLinks) -> None:
+    """Wait until Redis answers. Meanwhile tell the reqservers why no worker is ready; they pass the reason on to operators."""
     logged = False
     while role.running() and (why := store.trouble()):
         if not logged:
             role.log.error("%s; waiting for it", why)
             logged = True
-        with contextlib.suppress(zmq.Again):
-            # The reqserver may not be connected; then nobody needs the message.
-            link.send_multipart([NOT_READY, why.encode()], zmq.NOBLOCK)
+        links.not_ready(why)
         time.sleep(PULSE_SECONDS / 2)
 
 
 @contextlib.contextmanager
 def _pulse(
-    context: zmq.Context[zmq.Socket[bytes]], role: Role, keys: LinkKeys, name: bytes, watchdog: Watchdog
+    context: zmq.Context[zmq.Socket[bytes]],
+    role: Role,
+    keys: LinkKeys,
+    addresses: Addresses,
+    name: bytes,
+    watchdog: Watchdog,
 ) -> Iterator[None]:
     """Run the pulse thread: it reports each second that this worker lives, and ends the process when a request takes
     longer than its command may take.
     """
     ended = threading.Event()
-    thread = threading.Thread(
-        target=_beat, args=(context, role, keys, name, watchdog, ended.wait), name="pulse", daemon=True
-    )
+
+    def run() -> None:
+        _beat(Beats(context, role.options, keys, addresses, name), role, watchdog, ended.wait)
+
+    thread = threading.Thread(target=run, name="pulse", daemon=True)
     thread.start()
     try:
         yield
@@ -310,37 +277,22 @@ def _pulse(
         thread.join()
 
 
-def _beat(
-    context: zmq.Context[zmq.Socket[bytes]],
-    role: Role,
-    keys: LinkKeys,
-    name: bytes,
-    watchdog: Watchdog,
-    wait: Callable[[float], bool],
-) -> None:
-    beat = context.socket(zmq.DEALER)
-    beat.setsockopt(zmq.LINGER, 0)
-    connection = LinkConnection(beat, "workers", role.options, keys)
+def _beat(beats: Beats, role: Role, watchdog: Watchdog, wait: Callable[[float], bool]) -> None:
     arm()
     while not wait(PULSE_SECONDS):
         arm()
-        connection.follow()
+        beats.follow()
         if stuck := watchdog.overdue(time.monotonic()):
-            _end_hung(beat, role.log, name, stuck, watchdog)
-        with contextlib.suppress(zmq.Again):
-            # The reqserver may not be connected; then nobody needs the pulse.
-            beat.send_multipart([PULSE, name], zmq.NOBLOCK)
+            _end_hung(beats, role.log, stuck, watchdog)
+        beats.pulse()
     disarm()
-    connection.close()
+    beats.close()
 
 
-def _end_hung(beat: zmq.Socket[bytes], log: logging.Logger, name: bytes, stuck: str, watchdog: Watchdog) -> None:
-    """Report the hang to the reqserver, log the stack of the main loop, and end the process."""
+def _end_hung(beats: Beats, log: logging.Logger, stuck: str, watchdog: Watchdog) -> None:
+    """Report the hang to the reqservers, log the stack of the main loop, and end the process."""
     where = watchdog.where()
-    with contextlib.suppress(zmq.Again):
-        beat.send_multipart([HUNG, name], zmq.NOBLOCK)
-        # The confirmation is optional: the reqserver also gives the request to another worker when this one falls silent.
-        beat.poll(_HUNG_WAIT)
+    beats.hung()
     log.critical("this worker hangs and ends: %s; it is at\n%s", stuck, where, extra={"cmd": watchdog.cmd})
     os._exit(EX_HUNG)
 

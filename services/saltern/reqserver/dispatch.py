@@ -8,11 +8,16 @@ worker. That is safe, because commands may be repeated: a return is stored once,
                                                     busy --silent, hung, bye, ready--> gone or idle; its request is assigned next
                                                     busy --defer--> idle; a child process of the worker sends the reply later
                                                     busy --wrong_pool--> idle; the request waits for a worker of its own pool
+                                                    any  --away--> away: idle for another reqserver, until it is called
+                                                    away --call, ready--> idle
+
+If there are several reqservers, each worker is connected to all of them and idle for one (docs/decisions/0021). A reqserver whose
+requests wait calls workers that are away, as many as requests wait.
 
 With several pools, only the worker that decrypts a request learns its command. Any idle worker may decrypt it; the
 worker handles the request if it belongs to the worker's pool, and gives it back otherwise (docs/decisions/0010). The
 Dispatcher gets events with the current time and returns a list of instructions, which ``main`` carries out: Assign,
-Answer, GiveUp, Refuse.
+Answer, Call, GiveUp, Refuse.
 """
 
 from __future__ import annotations
@@ -66,6 +71,13 @@ RATE_PATIENCE = 30.0
 #: Most waiting requests of a sender that are searched for a repeated one.
 _MOST_COMPARED = 16
 
+#: Seconds that a request waits before workers that are away are called for it: one that is here is often done sooner. Where none
+#: is here, they are called at once.
+CALL_AFTER = 0.002
+
+#: Most senders whose waiting requests are counted to find how many workers to call.
+_MOST_COUNTED = 64
+
 #: Most connections whose last pool is remembered, so that the next request goes to the right pool first.
 _HINTS = 10_000
 
@@ -114,7 +126,15 @@ class Refuse:
     retry_after: float
 
 
-Instruction: TypeAlias = Assign | Answer | GiveUp | Refuse
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Instruction of the Dispatcher: tell a worker that is away that requests wait here, or that none does any more."""
+
+    worker: bytes
+    wanted: bool
+
+
+Instruction: TypeAlias = Assign | Answer | Call | GiveUp | Refuse
 
 
 @dataclass
@@ -141,12 +161,17 @@ class Dispatcher:
     workers: Workers = field(init=False)
     #: Map of ticket to (time of deferral, request) of requests that a worker's child process answers, oldest first.
     deferred: dict[int, tuple[float, Request]] = field(default_factory=dict)
-    #: Counters since the last metrics update: requests assigned again, given back by another pool, and refused by reason.
+    #: Counters since the last metrics update: requests assigned again, given back by another pool, sent to a worker that had gone
+    #: to another reqserver, and refused by reason.
     requeued: int = 0
     handed_back: int = 0
+    unread: int = 0
     refused: Counter[str] = field(default_factory=Counter)
+    #: Number before the first ticket. A process that answers later may outlive this reqserver, and its ticket must then not be that
+    #: of another request.
+    tickets_after: int = 0
     _rates: RateLimiter = field(init=False)
-    _tickets: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
+    _tickets: itertools.count[int] = field(init=False)
     _hints: OrderedDict[bytes, str] = field(default_factory=OrderedDict)
     #: Map of pool to the index of the queue that it serves next.
     _next_served: dict[str, int] = field(init=False)
@@ -154,6 +179,7 @@ class Dispatcher:
     _served_queues: Mapping[str, Sequence[tuple[str | None, Side, FairQueue]]] = field(init=False)
 
     def __post_init__(self) -> None:
+        self._tickets = itertools.count(self.tickets_after + 1)
         self.workers = Workers(self.pools, self.at_once)
         self._rates = RateLimiter(Rate(self.requests_per_second, RATE_BURST), Rate(self.bytes_per_second, RATE_BURST))
         self._next_served = dict.fromkeys(self.pools.names, 0)
@@ -215,15 +241,25 @@ class Dispatcher:
 
     def _charge(self, request: Request, now: float) -> None:
         if request.side is Side.MINION:
-            self._rates.charge(request.sender, now, 1.0, len(request.payload))
+            # The minion's connections may be at all reqservers; each of them allows its part of the rates.
+            parts = self.workers.reqservers
+            self._rates.charge(request.sender, now, 1.0 * parts, len(request.payload) * parts)
 
-    def ready(self, name: bytes, now: float, pool: str = "") -> list[Instruction]:
+    def ready(
+        self, name: bytes, now: float, pool: str = "", *, offer: bytes = b"", reqservers: int = 1
+    ) -> list[Instruction]:
         """Record that a worker is idle, and return the instructions that follow, such as an Assign of its next request.
 
-        ``pool``: the pool that the worker's configuration names, or empty text.
+        ``pool``: the pool that the worker's configuration names, or empty text. ``offer``: the number of this time at which
+        it is idle here; ``reqservers``: the number of reqservers that it knows.
         """
         worker = self.workers.touch(name, now) or self.workers.join(name, pool, now)
+        self.workers.reqservers = reqservers
         gone: list[Instruction] = []
+        if offer != worker.offer:
+            # The worker did not read a request that was sent before.
+            self._take_unread(worker)
+            worker.offer = offer
         if worker.request is not None:
             if now - worker.assigned_at < HANDOVER_GRACE:
                 # The worker sent "ready" before the request arrived.
@@ -231,21 +267,82 @@ class Dispatcher:
             gone = self._take_back(worker)
         return gone + self._set_idle(name, worker, now)
 
-    def reply(self, name: bytes, ticket: int, payload: bytes, now: float, *, minion: str = "") -> list[Instruction]:
+    def away(self, name: bytes, now: float, pool: str, reqservers: int) -> list[Instruction]:
+        """Record that a worker is idle for another reqserver, and return the instructions that follow: a request that was sent
+        to it, and that it has not read, goes to another one.
+        """
+        worker = self.workers.touch(name, now) or self.workers.join(name, pool, now)
+        self.workers.reqservers = reqservers
+        self._take_unread(worker)
+        self.workers.set_away(name, worker)
+        return self._assign(self.workers.order, now) if self.waiting.count else []
+
+    def call(self, now: float) -> list[Instruction]:
+        """Return Calls of workers that are away, for requests that wait. Cheap where no worker is away."""
+        if not self.waiting.count or not self.workers.some_away:
+            return []
+        return [
+            Call(name, True)
+            for pool in self.pools.names
+            if (most := self.workers.away(pool))
+            for name in self.workers.call(pool, self._needed(pool, most, now), now)
+        ]
+
+    def calls_soon(self) -> bool:
+        """Return whether a worker may have to be called within milliseconds."""
+        return (
+            bool(self.waiting.count)
+            and self.workers.some_away
+            and any(self.workers.uncalled(pool) for pool in self.pools.names)
+        )
+
+    def _needed(self, pool: str, most: int, now: float) -> int:
+        """Return for how many waiting requests a worker of this pool that is away should come; at most ``most``."""
+        since = now - CALL_AFTER if self.workers.here(pool) else now
+        count = 0
+        for of, _, queue in self._served_queues[pool]:
+            if not queue or (of not in (pool, None) and not self._stands_in(of, queue, now)):
+                continue
+            for request in itertools.islice(queue.firsts(), _MOST_COUNTED):
+                if request.arrived <= since and self._may_start(pool, request, now):
+                    count += 1
+                    if count >= most:
+                        return count
+        return count
+
+    def _end_calls(self, now: float) -> list[Instruction]:
+        if not self.workers.some_away:
+            return []
+        return [
+            Call(name, False)
+            for pool in self.pools.names
+            if not self._needed(pool, 1, now)
+            for name in self.workers.end_calls(pool)
+        ]
+
+    def reply(
+        self, name: bytes, ticket: int, payload: bytes, now: float, *, minion: str = "", last: bool = False
+    ) -> list[Instruction]:
         """Take a worker's reply to a request. Return an Answer with the reply, and an Assign of the worker's next
         request, if one waits.
 
         The reply is dropped if the request was given to another worker meanwhile. ``minion``: id of the minion that
-        verifiably sent the request, if the worker was asked for it.
+        verifiably sent the request, if the worker was asked for it. ``last``: the worker goes to another reqserver.
         """
         if ticket in self.deferred:
             return [Answer(self.deferred.pop(ticket)[1], payload, minion)]
         worker = self.workers.holder(name, ticket, now)
         if worker is None:
+            idle = self.workers.get(name) if last else None
+            if idle is not None and idle.request is None:
+                self.workers.set_away(name, idle)
             return []
         request = self.workers.take(worker)
         if self.pools.several:
             self._hint(request, worker.pool)
+        if last:
+            self.workers.set_away(name, worker)
+            return [Answer(request, payload, minion)]
         # The next request is sent first, because the worker is idle; the reply takes longer on the network anyway.
         return [*self._set_idle(name, worker, now), Answer(request, payload, minion)]
 
@@ -321,7 +418,7 @@ class Dispatcher:
         if self.waiting.count:
             # A sender that was over its rate may go on, and other pools serve a pool without workers after WORKERLESS seconds.
             instructions += self._assign(self.workers.order, now)
-        return instructions
+        return instructions + self._end_calls(now)
 
     # ------------------------------------------------------------------------------------------------------------------ ends
 
@@ -360,6 +457,13 @@ class Dispatcher:
             if worker is not None:
                 instructions += self._take_back(worker)
         return instructions + self._assign(self.workers.order, now) if self.waiting.count else instructions
+
+    def _take_unread(self, worker: Worker) -> None:
+        """Take back a request that was sent to a worker and that the worker did not read."""
+        if worker.request is not None:
+            worker.request.attempts -= 1
+            self.unread += 1
+            self.waiting.add(self.workers.take(worker), first=True)
 
     def _take_back(self, worker: Worker) -> list[Instruction]:
         if worker.request is None:

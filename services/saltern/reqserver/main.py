@@ -7,6 +7,7 @@ Source: docs/execution.md#master-processes
 
 from __future__ import annotations
 
+import os
 import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -22,10 +23,14 @@ from saltern.kit.links.deadlines import read_deadlines
 from saltern.kit.links.sockets import LinkKeys, bind, without_aborts
 from saltern.kit.links.worker_link import (
     ANSWER,
+    AWAY,
     BYE,
+    CALL,
     DEFERRED,
     HUNG,
+    LAST,
     NOT_READY,
+    POOL,
     PULSE,
     READY,
     WHO,
@@ -36,7 +41,7 @@ from saltern.kit.process.rate_limit import RareLog
 from saltern.kit.process.service import DRAIN_SECONDS, Role, RoleProgram, run_role
 from saltern.reqserver import clear_header
 from saltern.reqserver.clear_header import ClearHeader
-from saltern.reqserver.dispatch import Answer, Assign, Dispatcher, GiveUp, Instruction, Refuse
+from saltern.reqserver.dispatch import Answer, Assign, Call, Dispatcher, GiveUp, Instruction, Refuse
 from saltern.reqserver.minion_port import Arrived, MinionPort
 from saltern.reqserver.queue import Request, Side
 from saltwire.busy import busy_answer
@@ -47,6 +52,12 @@ _BAD_LOAD = packb("bad load")
 
 #: Milliseconds to wait for a message before the timers are checked.
 _TICK = 250
+
+#: The same while workers of other reqservers may have to be called.
+_CALL_TICK = 2
+
+#: Bytes of the random number before the first ticket.
+_TICKET_BYTES = 5
 
 #: Least seconds between two checks of the timers.
 _TICK_SECONDS = 0.05
@@ -106,6 +117,7 @@ class Server:
             at_once=options.minion_requests_at_once,
             requests_per_second=options.minion_requests_per_second,
             bytes_per_second=options.minion_bytes_per_second,
+            tickets_after=int.from_bytes(os.urandom(_TICKET_BYTES), "big"),
         )
         self._next_tick = self._next_measure = self._next_warning = self._next_report = self._next_figures = 0.0
         #: (time, reason) of the last report of a worker that it cannot start.
@@ -120,6 +132,7 @@ class Server:
             max_held=options.max_waiting_bytes,
             connections_per_second=options.address_connections_per_second,
             requests_per_second=options.address_requests_per_second,
+            shared=options.ret_port_shared,
         )
         self._limits_logged = RareLog(_LIMITS_SECONDS)
         self._control = _router(context, _MAX_CONTROL_BYTES)
@@ -144,7 +157,7 @@ class Server:
     def poll(self) -> None:
         """Handle all messages that have arrived at the reqserver, then the timers. Waits up to 250 ms for a message."""
         self._curve_auth.follow()
-        ready = dict(self._poller.poll(_TICK))
+        ready = dict(self._poller.poll(_CALL_TICK if self._dispatcher.calls_soon() else _TICK))
         for one, read in self._readers.items():
             if one in ready:
                 for message in frames.arrived(one, _BURST):
@@ -153,6 +166,7 @@ class Server:
         if self._minions.fileno() in ready:
             for request in self._minions.arrived(now):
                 self._carry_out(self._from_minion(request, now))
+        self._carry_out(self._dispatcher.call(now))
         if now >= self._next_tick:
             self._next_tick = now + _TICK_SECONDS
             self._carry_out(self._dispatcher.tick(now))
@@ -211,16 +225,25 @@ class Server:
 
     def _from_worker(self, message: Sequence[zmq.Frame], now: float) -> list[Instruction]:
         name, kind, *rest = [frame.bytes for frame in message]
-        if kind == ANSWER and len(rest) in (2, 3) and rest[0].isdigit():
+        if kind in (ANSWER, LAST) and len(rest) in (2, 3) and rest[0].isdigit():
             minion = rest[2].decode(errors="replace") if len(rest) == 3 else ""
-            return self._dispatcher.reply(name, int(rest[0]), rest[1], now, minion=minion)
+            return self._dispatcher.reply(name, int(rest[0]), rest[1], now, minion=minion, last=kind == LAST)
         if kind == DEFERRED and rest and rest[0].isdigit():
             return self._dispatcher.defer(name, int(rest[0]), now)
         if kind == WRONG_POOL and len(rest) == 2 and rest[0].isdigit():
             return self._dispatcher.wrong_pool(name, int(rest[0]), rest[1].decode(errors="replace"), now)
         if kind == READY:
             # Workers of earlier releases do not send a pool.
-            return self._dispatcher.ready(name, now, rest[0].decode(errors="replace") if rest else "")
+            pool = rest[0].decode(errors="replace") if rest else ""
+            if len(rest) < 3 or not rest[2].isdigit():
+                return self._dispatcher.ready(name, now, pool)
+            instructions = self._dispatcher.ready(name, now, pool, offer=rest[1], reqservers=_count(rest[2]))
+            if not pool and (joined := self._dispatcher.workers.get(name)) is not None:
+                # All reqservers must know the worker by the same pool.
+                frames.send(self._workers, [name, POOL, joined.pool.encode()])
+            return instructions
+        if kind == AWAY and len(rest) == 2 and rest[1].isdigit():
+            return self._dispatcher.away(name, now, rest[0].decode(errors="replace"), _count(rest[1]))
         if kind == PULSE and rest:
             return self._dispatcher.pulse(rest[0], now)
         if kind == HUNG and rest:
@@ -249,6 +272,8 @@ class Server:
                     if minion:
                         self._minions.bind(request.route[0], minion)
                     self._answer(request.side, request.route, payload)
+                case Call(worker, wanted):
+                    frames.send(self._workers, [worker, CALL, b"1" if wanted else b"0"])
                 case Refuse(request, why, retry_after):
                     self._refuse(request, why, retry_after)
                 case GiveUp(request, why) if request.route is _NO_ROUTE:
@@ -274,11 +299,13 @@ class Server:
             self._client_of(request),
             request.payload,
         ]
-        if opening_pool:
-            message.append(opening_pool.encode())
-        frames.send(self._workers, message)
         assigned = self._dispatcher.workers.get(worker)
         assert assigned is not None
+        if assigned.offer:
+            message += [opening_pool.encode(), assigned.offer]
+        elif opening_pool:
+            message.append(opening_pool.encode())
+        frames.send(self._workers, message)
         self._wait_metrics[assigned.pool].observe(assigned.assigned_at - request.arrived)
 
     def _client_of(self, request: Request) -> bytes:
@@ -368,10 +395,14 @@ class Server:
             metrics.requests_queued.labels(pool).set(dispatcher.waiting.depth(pool))
             metrics.workers.labels(pool).set(workers.size(pool))
             metrics.workers_busy.labels(pool).set(workers.busy(pool))
+            metrics.workers_away.labels(pool).set(workers.away(pool))
         if dispatcher.pools.several:
             metrics.requests_queued.labels(UNOPENED).set(dispatcher.waiting.depth(None))
             metrics.requests_handed_back.inc(dispatcher.handed_back)
             dispatcher.handed_back = 0
+        if dispatcher.unread:
+            metrics.requests_unread.inc(dispatcher.unread)
+            dispatcher.unread = 0
         if self._minions.closed:
             metrics.dropped.labels("ret_port").inc(self._minions.closed)
             self._minions.closed = 0
@@ -393,6 +424,11 @@ class Server:
             metrics.requests_requeued.inc(dispatcher.requeued)
             self._role.log.warning("%d requests were handed to another worker", dispatcher.requeued)
             dispatcher.requeued = 0
+
+
+def _count(frame: bytes) -> int:
+    """Return the number of reqservers that a worker reports; at least 1."""
+    return max(1, int(frame))
 
 
 def _queue_limits(deadlines: Mapping[str, int], most: int) -> dict[str, float]:

@@ -129,10 +129,12 @@ class MinionPort:
         most: int = 0,
         connections_per_second: float = 0,
         requests_per_second: float = 0,
+        shared: bool = False,
     ) -> None:
         """Listen on port 4506. ``max_bytes``: largest request; ``max_held``: bytes of all incomplete requests; ``most``: number of
         connections, 0 for as many as the process may have; ``connections_per_second`` and ``requests_per_second``: rates of one
-        address over more than ADDRESS_BURST seconds, 0: unlimited. Raises ConfigError.
+        address over more than ADDRESS_BURST seconds, 0: unlimited; ``shared``: other processes of the same user may listen on the
+        port, too, and the kernel gives each new connection to one of them. Raises ConfigError.
         """
         self._connections = RateLimiter(Rate(connections_per_second, ADDRESS_BURST))
         self._requests = RateLimiter(Rate(requests_per_second, ADDRESS_BURST))
@@ -144,7 +146,7 @@ class MinionPort:
         self._most = most or max(16, _descriptors() - _SPARE)
         try:
             family = socket.AF_INET6 if ":" in host else socket.AF_INET
-            self._listener = socket.create_server((host, port), family=family, backlog=_BACKLOG)
+            self._listener = socket.create_server((host, port), family=family, backlog=_BACKLOG, reuse_port=shared)
         except (OSError, OverflowError) as error:
             kind = PortTaken if getattr(error, "errno", None) == errno.EADDRINUSE else ConfigError
             raise kind(f"ret_port: cannot listen on {host}:{port}: {error}") from error

@@ -77,6 +77,10 @@ class FairQueue:
     def __iter__(self) -> Iterator[Request]:
         return (request for requests in self._by_sender.values() for request in requests)
 
+    def firsts(self) -> Iterator[Request]:
+        """Yield the oldest waiting request of each sender, in the order in which the senders are served."""
+        return (requests[0] for requests in self._by_sender.values())
+
     def of(self, sender: Hashable) -> deque[Request] | tuple[()]:
         """Return the waiting requests of one sender, oldest first."""
         return self._by_sender.get(sender, ())

@@ -1,13 +1,19 @@
-"""The workers that are connected to the reqserver: their pools, and which request each worker has."""
+"""The workers that are connected to the reqserver: their pools, which request each worker has, and which are idle for another
+reqserver (``away``).
+"""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
 from saltern.kit.config.worker_pools import Pools
 from saltern.reqserver.queue import Request, Side
+
+#: Seconds after which another worker is called, because the one that was called before has not come: it is busy.
+CALL_PATIENCE = 0.003
 
 
 @dataclass(slots=True)
@@ -18,6 +24,10 @@ class Worker:
     pool: str
     request: Request | None = None
     assigned_at: float = 0.0
+    #: Number of the time at which the worker was idle for this reqserver; empty where there is one reqserver.
+    offer: bytes = b""
+    #: When the worker, which is away, was called; minus infinity if it was not.
+    called: float = -math.inf
 
 
 class Workers:
@@ -35,6 +45,10 @@ class Workers:
         self._by_name: dict[bytes, Worker] = {}
         #: Map of pool to its idle workers, in the order in which they became idle. The last one works first: its caches are warm.
         self._idle: dict[str, dict[bytes, None]] = {pool: {} for pool in pools.names}
+        #: Map of pool to the workers that are idle for another reqserver; the one that was last known to be idle comes last.
+        self._away: dict[str, dict[bytes, Worker]] = {pool: {} for pool in pools.names}
+        #: Number of reqservers, as workers report it.
+        self.reqservers = 1
         self._sizes: Counter[str] = Counter()
         #: Number of requests in work by (pool, sender).
         self._in_work: Counter[tuple[str, Hashable]] = Counter()
@@ -52,7 +66,11 @@ class Workers:
 
     def busy(self, pool: str) -> int:
         """Return the number of workers in a pool that have a request."""
-        return self._sizes[pool] - len(self._idle[pool])
+        return self._sizes[pool] - len(self._idle[pool]) - len(self._away[pool])
+
+    def here(self, pool: str) -> int:
+        """Return the number of workers in a pool that are not away."""
+        return self._sizes[pool] - len(self._away[pool])
 
     def touch(self, name: bytes, now: float) -> Worker | None:
         """Record that a worker sent a message, and return the worker; None if it is unknown."""
@@ -72,6 +90,7 @@ class Workers:
         worker = self._by_name.pop(name, None)
         if worker is not None:
             self._idle[worker.pool].pop(name, None)
+            self._away[worker.pool].pop(name, None)
             self._sizes[worker.pool] -= 1
         return worker
 
@@ -88,7 +107,48 @@ class Workers:
 
     def set_idle(self, name: bytes, worker: Worker) -> None:
         """Mark a worker as idle, so that it may get a request."""
+        if self._away[worker.pool].pop(name, None) is not None:
+            worker.called = -math.inf
         self._idle[worker.pool][name] = None
+
+    def set_away(self, name: bytes, worker: Worker) -> None:
+        """Mark a worker as idle for another reqserver. A call that it did not follow counts as lost."""
+        self._idle[worker.pool].pop(name, None)
+        self._away[worker.pool].pop(name, None)
+        self._away[worker.pool][name] = worker
+        worker.called = -math.inf
+
+    @property
+    def some_away(self) -> bool:
+        """Return whether a worker is away."""
+        return self.reqservers > 1 and any(self._away.values())
+
+    def away(self, pool: str) -> int:
+        """Return the number of workers in a pool that are away."""
+        return len(self._away[pool])
+
+    def call(self, pool: str, needed: int, now: float) -> Iterator[bytes]:
+        """Yield the names of workers to call now, so that ``needed`` ones were called within CALL_PATIENCE; mark them as called."""
+        away = self._away[pool]
+        missing = needed - sum(now - worker.called < CALL_PATIENCE for worker in away.values())
+        for name, worker in reversed(away.items()):
+            if missing <= 0:
+                return
+            if worker.called == -math.inf:
+                worker.called = now
+                missing -= 1
+                yield name
+
+    def uncalled(self, pool: str) -> bool:
+        """Return whether a worker in a pool is away and was not called."""
+        return any(worker.called == -math.inf for worker in self._away[pool].values())
+
+    def end_calls(self, pool: str) -> Iterator[bytes]:
+        """Yield the names of the workers in a pool that were called and have not come; they count as not called from now on."""
+        for name, worker in self._away[pool].items():
+            if worker.called != -math.inf:
+                worker.called = -math.inf
+                yield name
 
     def idle(self, pool: str) -> bytes | None:
         """Return the name of the pool's idle worker that became idle last; None if all are busy."""
@@ -118,7 +178,8 @@ class Workers:
         if side is Side.CONTROL:
             return True
         in_work = self._in_work.get((pool, sender), 0)
-        return not in_work or in_work < (self._at_once or self._sizes[pool] - 1)
+        # Each reqserver keeps to its part: the minion's connections may be at all of them.
+        return not in_work or in_work < (self._at_once or self._sizes[pool] - 1) // self.reqservers
 
     def _neediest(self) -> str:
         """Return the name of the pool that has the fewest workers in proportion to its configured number."""

@@ -116,9 +116,20 @@ class MasterOptions(StateOptions, FileserverOptions, WorkerOptions):
     event_pull_port: int = option(4512, "port on which the event publisher receives events")
     event_pub_port: int = option(4513, "port on which the event publisher publishes events")
     workers_port: int = option(4516, "port on which the reqserver passes requests to workers")
-    reqserver_host: str = option("127.0.0.1", "host name or address of the reqserver, for workers and commands")
-    eventpublisher_host: str = option(
-        "127.0.0.1", "host name or address of the event publisher, for roles and commands"
+    reqserver_host: str | list[str] = option(
+        "127.0.0.1",
+        "host name or address of the reqserver, for workers and commands; of several reqservers a list, or a name that "
+        "resolves to several addresses",
+    )
+    eventpublisher_host: str | list[str] = option(
+        "127.0.0.1",
+        "host name or address of the event publisher, for roles and commands; of several a list, or a name that resolves "
+        "to several addresses",
+    )
+    ret_port_shared: bool = option(
+        False,
+        "several reqservers of one machine listen on the same address and ret_port; the kernel gives each new connection to "
+        "one of them",
     )
     redis_url: str = option(
         "redis://127.0.0.1:6379/0",

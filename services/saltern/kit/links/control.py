@@ -151,7 +151,7 @@ class ControlClient:
         while (left := deadline - time.monotonic()) > 0:
             if not self._socket.poll(int(min(left, FOLLOW_SECONDS) * 1000) + 1):
                 if self._connection.follow():
-                    # The request went to the server that had the other key; commands are idempotent.
+                    # The request went to a server that is lost, or had the other key; commands are idempotent.
                     return None
                 continue
             frames = self._socket.recv_multipart()

@@ -21,6 +21,17 @@ def send(socket: zmq.Socket[bytes], frames: Sequence[bytes]) -> None:
         socket.send(frame, _MORE if index < last else 0)
 
 
+def send_now(socket: zmq.Socket[bytes], frames: Sequence[bytes]) -> bool:
+    """The same without waiting. Return False if the socket's queue is full; nothing was sent then."""
+    last = len(frames) - 1
+    try:
+        for index, frame in enumerate(frames):
+            socket.send(frame, _AT_ONCE | (_MORE if index < last else 0))
+    except zmq.Again:
+        return False
+    return True
+
+
 def receive(socket: zmq.Socket[bytes]) -> list[bytes]:
     """Return the frames of the next message of a ZeroMQ socket; wait for it. Raises zmq.Again after the socket's RCVTIMEO."""
     frame = socket.recv(0, copy=False)

@@ -24,6 +24,7 @@ import zmq
 
 from saltern.kit.config.master import ConfigError, MasterOptions
 from saltern.kit.config.reading import PortTaken
+from saltern.kit.links.addresses import Addresses, hosts_of, other_than
 
 _LOG = logging.getLogger("saltern.links")
 
@@ -42,14 +43,14 @@ FLAT_KNOWN = "known."
 
 @dataclass(frozen=True)
 class Link:
-    """One internal link between roles: the name of the server, the names of the clients, and the option with the
-    server's TCP port.
+    """One internal link between roles: the name of the server, the names of the clients, and the options with the
+    server's TCP port and hosts.
     """
 
     server: str
     clients: frozenset[str]
     port: Callable[[MasterOptions], int]
-    host: Callable[[MasterOptions], str]
+    hosts: Callable[[MasterOptions], str | list[str]]
     meaning: str
     #: Whether operators with keys of their own may connect, too.
     operators: bool = False
@@ -180,15 +181,18 @@ def without_aborts(socket: zmq.Socket[bytes]) -> None:
 CONNECT_MS = 3000
 
 
-def connect(socket: zmq.Socket[bytes], link: str, options: MasterOptions, keys: LinkKeys) -> str:
+def connect(socket: zmq.Socket[bytes], link: str, options: MasterOptions, keys: LinkKeys, host: str = "") -> str:
     """Connect ``socket`` to the server of a link, encrypted by CurveZMQ, and return the endpoint (``tcp://host:port``).
 
-    The server's first known key is expected. ``LinkConnection`` also follows keys that are replaced.
+    The server's first known key is expected. ``LinkConnection`` also follows keys that are replaced. ``host``: the server's
+    host; empty: the first one of the link's option.
     """
-    return _connect(socket, link, options, keys, 0)
+    return _connect(socket, link, options, keys, 0, host or hosts_of(LINKS[link].hosts(options))[0])
 
 
-def _connect(socket: zmq.Socket[bytes], link: str, options: MasterOptions, keys: LinkKeys, number: int) -> str:
+def _connect(
+    socket: zmq.Socket[bytes], link: str, options: MasterOptions, keys: LinkKeys, number: int, host: str
+) -> str:
     row = LINKS[link]
     socket.setsockopt(zmq.CURVE_SECRETKEY, keys.secret)
     socket.setsockopt(zmq.CURVE_PUBLICKEY, keys.public)
@@ -203,7 +207,7 @@ def _connect(socket: zmq.Socket[bytes], link: str, options: MasterOptions, keys:
     # An address that swallows every packet (a node that is lost) is left, and the name looked up anew: the kernel would try it for
     # two minutes.
     socket.setsockopt(zmq.CONNECT_TIMEOUT, CONNECT_MS)
-    endpoint = f"tcp://{row.host(options)}:{row.port(options)}"
+    endpoint = f"tcp://{host}:{row.port(options)}"
     socket.connect(endpoint)
     return endpoint
 
@@ -216,21 +220,39 @@ FOLLOW_SECONDS = 0.25
 _WRONG_KEY = zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
 _REFUSED = zmq.EVENT_HANDSHAKE_FAILED_AUTH
 _RIGHT_KEY = zmq.EVENT_HANDSHAKE_SUCCEEDED
+#: A connection ended; an address was tried in vain.
+_LOST = zmq.EVENT_DISCONNECTED
+_UNANSWERED = zmq.EVENT_CONNECT_RETRIED
+_HANDSHAKES = _WRONG_KEY | _REFUSED | _RIGHT_KEY | _LOST
+
+#: Seconds after which an address that has not answered is left for another one of the same role.
+TRY_SECONDS = 1.0
 
 
 class LinkConnection:
     """A client's connection of a link, which follows replaced keys: its own, and the server's. Used by one thread.
 
-    Call ``follow`` where no message is expected to be on its way.
+    If the role that serves the link runs several times, the connection goes to one of them, and to another one when that is
+    lost. Call ``follow`` where no message is expected to be on its way.
     """
 
-    def __init__(self, socket: zmq.Socket[bytes], link: str, options: MasterOptions, keys: LinkKeys) -> None:
-        """Connect ``socket`` to the server of the link. Raises ConfigError if a key is missing.
+    def __init__(
+        self, socket: zmq.Socket[bytes], link: str, options: MasterOptions, keys: LinkKeys, host: str = ""
+    ) -> None:
+        """Connect ``socket`` to a server of the link. Raises ConfigError if a key is missing.
 
         ``keys`` with a directory are read from it again, because the files may have been replaced since ``keys`` was
-        loaded.
+        loaded. ``host``: the only host to connect to; empty: one of those that the link's option names.
         """
         self.keys = keys
+        self._addresses = Addresses((host,) if host else hosts_of(LINKS[link].hosts(options)), follow=not host)
+        self.host = other_than("", self._addresses.current)
+        #: Whether the connection stands, as far as libzmq has reported it.
+        self.up = False
+        #: Number of connections that stood so far.
+        self.times = 0
+        self._lost = self._renewed = self._unanswered = False
+        self._opened_at = 0.0
         self._socket, self._link, self._options = socket, link, options
         self._next_look = time.monotonic() + FOLLOW_SECONDS
         self._seen = self._signature()
@@ -247,17 +269,36 @@ class LinkConnection:
         self._open()
 
     def follow(self) -> bool:
-        """Connect again if a key of the link was replaced, or the handshake failed; return whether a new connection was made.
+        """Connect again if a key of the link was replaced, the handshake failed, or the server is lost and there is another one.
+        Return whether there is a new connection: what was sent over the one before may be lost.
 
         A handshake fails if the server has its other known key, or refuses this role's key. The key files are examined every
         FOLLOW_SECONDS; unreadable files are logged and tried again.
         """
         now = time.monotonic()
-        if now < self._next_look or self.keys.directory is None:
+        if now < self._next_look:
             return False
         self._next_look = now + FOLLOW_SECONDS
+        failure = self._failure()
+        if self.keys.directory is not None and self._follow_keys(failure):
+            return True
+        if self._is_away(now) and (host := other_than(self.host, self._addresses.current)) != self.host:
+            self.host = host
+            self.reconnect()
+            return True
+        renewed, self._renewed = self._renewed, False
+        return renewed
+
+    def _is_away(self, now: float) -> bool:
+        """Return whether the server is lost, or has not answered for so long that another one is tried."""
+        if self.up:
+            return False
+        return self._lost or self._unanswered or now - self._opened_at > TRY_SECONDS
+
+    def _follow_keys(self, failure: int) -> bool:
+        """Connect again if a key was replaced, or the handshake failed because of a key; return whether that was done."""
         seen = self._signature()
-        if seen != self._seen:
+        if seen != self._seen and self.keys.directory is not None:
             before = self._seen
             self._seen = seen
             try:
@@ -268,7 +309,6 @@ class LinkConnection:
                 if str(error) != self._told:
                     self._told = str(error)
                     _LOG.warning("link %s: %s; the connection stays", self._link, error)
-        failure = self._failure()
         if failure & _WRONG_KEY and len(self.keys.server_keys(LINKS[self._link].server)) > 1:
             self._number += 1
         elif not failure & _REFUSED:
@@ -292,13 +332,19 @@ class LinkConnection:
 
     def close(self) -> None:
         """Close the connection's ZeroMQ socket and the monitor of its handshakes."""
+        self._addresses.close()
         self._close_monitor()
         self._socket.close()
 
     def _open(self) -> None:
         keys = self.keys.server_keys(LINKS[self._link].server)
-        self._monitor = _new_monitor(self._socket)
-        self.endpoint = _connect(self._socket, self._link, self._options, self.keys, self._number % len(keys))
+        # Unread, reports of an address that does not answer would pile up: they matter only where there is another address.
+        several = len(self._addresses.current) > 1
+        self._monitor = _new_monitor(self._socket, _HANDSHAKES | (_UNANSWERED if several else 0))
+        self.up = self._lost = self._renewed = self._unanswered = False
+        self._opened_at = time.monotonic()
+        number = self._number % len(keys)
+        self.endpoint = _connect(self._socket, self._link, self._options, self.keys, number, self.host)
 
     def _close_monitor(self) -> None:
         if self._monitor is not None:
@@ -325,14 +371,26 @@ class LinkConnection:
         return True
 
     def _failure(self) -> int:
-        """Return the libzmq event number of the connection's last handshake since the last call; 0 if there was none."""
+        """Read what libzmq has reported of the connection since the last call. Return the event number of the last handshake;
+        0 if there was none.
+        """
         found = 0
         while self._monitor is not None and self._monitor.poll(0):
             # Two frames: the event (two bytes) with its value, and the endpoint.
-            event, *_ = self._monitor.recv_multipart(zmq.NOBLOCK)
-            found = int.from_bytes(event[:2], sys.byteorder)
-        if found:
-            self.trouble = "refused" if found & _REFUSED else "wrong server key" if found & _WRONG_KEY else ""
+            frame, *_ = self._monitor.recv_multipart(zmq.NOBLOCK)
+            event = int.from_bytes(frame[:2], sys.byteorder)
+            if event == _LOST:
+                self.up, self._lost = False, True
+                continue
+            if event == _UNANSWERED:
+                self._unanswered = True
+                continue
+            found = event
+            self.trouble = "refused" if event & _REFUSED else "wrong server key" if event & _WRONG_KEY else ""
+            if event == _RIGHT_KEY:
+                self.up, self._renewed = True, self._renewed or self._lost
+                self._lost = self._unanswered = False
+                self.times += 1
         return found
 
     def _signature(self) -> tuple[object, ...]:
@@ -351,14 +409,16 @@ class LinkConnection:
 _MONITORS = itertools.count()
 
 
-def _new_monitor(socket: zmq.Socket[bytes]) -> zmq.Socket[bytes]:
-    """Return a socket on which libzmq reports whether a handshake of ``socket`` succeeded, had a wrong key, or was
-    refused.
+def _new_monitor(socket: zmq.Socket[bytes], events: int) -> zmq.Socket[bytes]:
+    """Return a socket on which libzmq reports these ``events`` of ``socket``: handshakes that succeeded, had a wrong key or were
+    refused, connections that were lost.
     """
     address = f"inproc://saltern.handshakes.{next(_MONITORS)}"
-    socket.monitor(address, _WRONG_KEY | _REFUSED | _RIGHT_KEY)
+    socket.monitor(address, events)
     monitor: zmq.Socket[bytes] = socket.context.socket(zmq.PAIR)
     monitor.setsockopt(zmq.LINGER, 0)
+    # A full queue would stop libzmq's own thread.
+    monitor.setsockopt(zmq.RCVHWM, 0)
     monitor.connect(address)
     return monitor
 

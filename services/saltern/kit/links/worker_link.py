@@ -1,6 +1,6 @@
 """The frames between reqserver and workers on port 4516, defined once for both ends.
 
-    worker -> reqserver   READY      pool               the worker is idle (repeated as its sign of life); pool may be empty
+    worker -> reqserver   READY      pool  [offer  count]   the worker is idle (repeated as its sign of life); pool may be empty
                           ANSWER     ticket  payload  [minion]   the request is done; minion: its proved sender, if asked (WHO)
                           DEFERRED   ticket             another process will answer the request; the worker is idle
                           WRONG_POOL ticket  pool       the request belongs to another pool; the worker did nothing for it
@@ -8,11 +8,20 @@
                           HUNG       worker             the named worker's request takes too long, so it ends (from the same socket)
                           NOT_READY  why                the worker is not ready, with the reason (repeated)
                           BYE                           the worker ends
-    reqserver -> worker   WORK       ticket  side  client  payload  [pool]
+                          AWAY       pool  count        the worker is idle for another reqserver (repeated)
+                          LAST       ticket  payload  [minion]   as ANSWER; then the worker goes to another reqserver
+    reqserver -> worker   WORK       ticket  side  client  payload  [pool  [offer]]
                           HUNG                          confirms a HUNG to its sender
+                          POOL       pool               the pool that the worker has joined, if its READY named none
+                          CALL       0 or 1             requests wait here (1), or none does any more (0)
 
 A WORK with a pool may belong to another pool: the worker of this pool checks before it works on the request. A
 worker's ZeroMQ routing id is its name. A process that answers later sends ANSWER from a connection of its own.
+
+If there are several reqservers, a worker is idle for one of them at a time. ``offer`` numbers the times at which it was; a WORK
+repeats the number. After AWAY, or a READY with another number, both ends know that an earlier WORK was not read: the reqserver
+gives that request to another worker, and the worker drops the WORK. ``count`` is the number of reqservers that the worker
+knows. Nothing of this is sent where there is one reqserver. Source: docs/decisions/0021-several-reqservers.md
 """
 
 from __future__ import annotations
@@ -26,6 +35,10 @@ BYE = b"B"
 WRONG_POOL = b"E"
 HUNG = b"H"
 WORK = b"W"
+AWAY = b"O"
+LAST = b"Z"
+POOL = b"G"
+CALL = b"C"
 
 #: Client of a WORK on the side ``minion``: the reqserver does not know yet whose connection it is, and asks for the proved sender.
 WHO = b"?"

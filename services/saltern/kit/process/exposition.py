@@ -121,6 +121,11 @@ class Gauge(Counter):
         """Call ``read_value`` for the gauge's value each time that ``/metrics`` is read."""
         self._read_value = read_value
 
+    def forget(self, *labels: str) -> None:
+        """Show no value for these label values any more."""
+        with self._lock:
+            self._values.pop(self._key(labels), None)
+
     def rows(self) -> Iterator[Rows]:
         """Yield this gauge's row (metric type, name, documentation, samples)."""
         if self._read_value is not None:

@@ -28,6 +28,9 @@ class Metrics(NamedTuple):
     request_wait_seconds: Histogram
     workers: Gauge
     workers_busy: Gauge
+    workers_away: Gauge
+    requests_unread: Counter
+    worker_links: Gauge
     dropped: Counter
     addresses_limited: Counter
     jobs_published: Counter
@@ -115,6 +118,22 @@ _TABLE: Mapping[str, _Row] = {
     ),
     "workers": _Row(Gauge, "salt_workers", "Workers that the reqserver knows, by pool", ("reqserver",), ("pool",)),
     "workers_busy": _Row(Gauge, "salt_workers_busy", "Workers that hold a request, by pool", ("reqserver",), ("pool",)),
+    "workers_away": _Row(
+        Gauge, "salt_workers_away", "Workers that are idle for another reqserver, by pool", ("reqserver",), ("pool",)
+    ),
+    "requests_unread": _Row(
+        Counter,
+        "salt_requests_unread",
+        "Requests given to another worker because the first one had gone to another reqserver",
+        ("reqserver",),
+    ),
+    "worker_links": _Row(
+        Gauge,
+        "salt_worker_links",
+        "Connections of a worker to reqservers: 1 while one stands, 0 while not",
+        ("mworker",),
+        ("reqserver",),
+    ),
     "dropped": _Row(
         Counter,
         "salt_messages_dropped",

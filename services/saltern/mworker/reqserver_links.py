@@ -1,0 +1,364 @@
+"""A worker's connections to the reqservers: one, or several of which one at a time gives it requests (``home``).
+
+With one reqserver the worker waits for that socket alone, and says nothing that a reqserver of the last release does not know.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import zmq
+
+from saltern.kit.config.master import MasterOptions
+from saltern.kit.links import frames
+from saltern.kit.links.addresses import Addresses
+from saltern.kit.links.sockets import FOLLOW_SECONDS, LinkConnection, LinkKeys
+from saltern.kit.links.worker_link import (
+    ANSWER,
+    AWAY,
+    BYE,
+    CALL,
+    DEFERRED,
+    HUNG,
+    LAST,
+    NOT_READY,
+    POOL,
+    PULSE,
+    PULSE_SECONDS,
+    READY,
+    WHO,
+    WORK,
+    WRONG_POOL,
+)
+from saltern.kit.process.metrics import Metrics
+from saltern.mworker.home import Home
+
+#: Milliseconds for messages to leave when a connection is closed.
+_LINGER = 1000
+
+#: Milliseconds that a hung worker waits for the reqserver's confirmation before it ends.
+_HUNG_WAIT = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """A request for a worker: its ticket, the port that it came through (``side``), the client's name, its bytes, and the pool of
+    the worker if the request may belong to another one.
+    """
+
+    ticket: bytes
+    side: bytes
+    client: bytes
+    payload: bytes
+    pool: str
+    #: Host of the reqserver that has the request; a deferred reply goes there.
+    host: str
+
+    @property
+    def asks_sender(self) -> bool:
+        """Whether the reqserver asks which minion verifiably sent the request."""
+        return self.client == WHO
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Link:
+    host: str
+    socket: zmq.Socket[bytes]
+    connection: LinkConnection
+
+
+@dataclass
+class ReqserverLinks:
+    """The connections of one worker's main loop to all reqservers."""
+
+    context: zmq.Context[zmq.Socket[bytes]]
+    options: MasterOptions
+    keys: LinkKeys
+    addresses: Addresses
+    name: bytes
+    #: Pool of this worker; empty: the first reqserver that it meets chooses one.
+    pool: bytes
+    metrics: Metrics
+    #: Whether there are several pools.
+    pools_differ: bool = False
+    _links: dict[str, _Link] = field(default_factory=dict)
+    _home: Home = field(default_factory=Home)
+    #: Number of the time at which this worker is idle at its home; 0 while there is one reqserver.
+    _offer: int = 0
+    _hosts: tuple[str, ...] = ()
+    _next_follow: float = 0.0
+    _next_ready: float = 0.0
+    #: Whether the worker may be given requests: not before it has begun.
+    _begun: bool = False
+    _poller: zmq.Poller = field(default_factory=zmq.Poller)
+
+    def __post_init__(self) -> None:
+        self._use_addresses()
+
+    # -------------------------------------------------------------------------------------------------------------- requests
+
+    def begin(self) -> None:
+        """Tell the reqservers that this worker is idle."""
+        self._begun = True
+        self._introduce_all()
+
+    def receive(self) -> Work | None:
+        """Return the next request; None if none arrives within FOLLOW_SECONDS."""
+        if self._offer:
+            return self._receive_of_several()
+        link = self._links[self._home.current]
+        try:
+            # A receive with a timeout needs half the system calls of a poller.
+            message = frames.receive(link.socket)
+        except zmq.Again:
+            self._idle()
+            return None
+        return self._work_of(link, message)
+
+    def answer(self, work: Work, payload: bytes, sender: str) -> None:
+        """Send the reply to a request. ``sender``: id of the minion that verifiably sent it, where that was asked for."""
+        message = [work.ticket, payload, *([sender.encode()] if work.asks_sender and sender else [])]
+        there = self._home.done(time.monotonic()) if self._offer else ""
+        self._send(work.host, [LAST if there else ANSWER, *message])
+        if there:
+            self._go(there)
+
+    def wrong_pool(self, work: Work, pool: str) -> None:
+        """Give a request back that belongs to another pool."""
+        self._home.done(time.monotonic())
+        self._send(work.host, [WRONG_POOL, work.ticket, pool.encode()])
+
+    def defer(self, work: Work) -> None:
+        """Tell the reqserver that another process will answer a request."""
+        self._home.done(time.monotonic())
+        self._send(work.host, [DEFERRED, work.ticket])
+
+    def answer_later(self, work: Work, payload: bytes) -> None:
+        """Send the reply to a deferred request, if its reqserver is still there."""
+        self._send(work.host, [ANSWER, work.ticket, payload])
+
+    def not_ready(self, why: str) -> None:
+        """Tell the reqservers why this worker is not ready."""
+        for host in self._links:
+            self._send(host, [NOT_READY, why.encode()])
+
+    def bye(self) -> None:
+        """Tell the reqservers that this worker ends."""
+        for host in self._links:
+            self._send(host, [BYE])
+
+    def close(self) -> None:
+        """Close all connections."""
+        for link in self._links.values():
+            link.connection.close()
+
+    # ----------------------------------------------------------------------------------------------------------- connections
+
+    def follow(self) -> None:
+        """Look after the connections, if that is due: replaced keys, lost ones, other addresses. Call it between two requests."""
+        now = time.monotonic()
+        if now < self._next_follow:
+            return
+        self._next_follow = now + FOLLOW_SECONDS / 2
+        if self.addresses.current != self._hosts:
+            self._use_addresses()
+        if len(self._links) > len(self._hosts):
+            self._leave_gone()
+        for link in list(self._links.values()):
+            # A request that has arrived meanwhile is done first: a new connection would lose it.
+            if link.host == self._home.current and link.socket.poll(0):
+                continue
+            times = link.connection.times
+            renewed = link.connection.follow()
+            self._home.connected(link.host, up=link.connection.up)
+            self.metrics.worker_links.labels(link.host).set(link.connection.up)
+            # The first connection gets what waits for it already.
+            if renewed or (self._offer and link.connection.times != times):
+                self._introduce(link)
+
+    def trouble(self) -> str | None:
+        """Return why no reqserver can give this worker requests, if there are several; else None."""
+        if len(self._hosts) > 1 and not self._home.up:
+            return f"none of the reqservers is connected ({', '.join(self._hosts)})"
+        return None
+
+    @property
+    def link_keys(self) -> LinkKeys:
+        """The keys with which the connection to the home was made."""
+        return self._links[self._home.current].connection.keys
+
+    def _use_addresses(self) -> None:
+        """Connect to new addresses, and close the connections to those that are gone."""
+        self._hosts = self.addresses.current
+        for host in self._hosts:
+            if host not in self._links:
+                self._links[host] = self._opened(host)
+        if len(self._links) > 1 and not self._offer:
+            self._offer = 1
+        if not self._home.current:
+            # All workers ask the same one for their pool, so that each pool gets its share.
+            first = min(self._hosts) if self.pools_differ and not self.pool else self._home.choose(self._hosts)
+            self._home.arrive(first, time.monotonic())
+        self._poller = zmq.Poller()
+        for link in self._links.values():
+            self._poller.register(link.socket, zmq.POLLIN)
+        if self._begun:
+            self._introduce_all()
+
+    def _leave_gone(self) -> None:
+        """Close the connections that are lost and whose address is no longer one of a reqserver."""
+        for host in [host for host, link in self._links.items() if host not in self._hosts and not link.connection.up]:
+            self._home.connected(host, up=False)
+            if host == self._home.current:
+                self._go(self._home.next(time.monotonic()) or self._home.choose(self._hosts))
+            link = self._links.pop(host)
+            self._poller.unregister(link.socket)
+            link.connection.close()
+            self.metrics.worker_links.forget(host)
+
+    def _opened(self, host: str) -> _Link:
+        socket = self.context.socket(zmq.DEALER)
+        socket.setsockopt(zmq.ROUTING_ID, self.name)
+        socket.setsockopt(zmq.LINGER, _LINGER)
+        socket.setsockopt(zmq.RCVTIMEO, int(FOLLOW_SECONDS * 1000))
+        return _Link(host, socket, LinkConnection(socket, "workers", self.options, self.keys, host))
+
+    def _introduce_all(self) -> None:
+        self._next_ready = time.monotonic() + PULSE_SECONDS
+        for link in self._links.values():
+            self._introduce(link, again=True)
+
+    def _introduce(self, link: _Link, *, again: bool = False) -> None:
+        """Tell a reqserver whether this worker is idle there. ``again``: it may know that already."""
+        if not self._begun:
+            return
+        if link.host != self._home.current:
+            if self.pool or not self.pools_differ:
+                self._send(link.host, [AWAY, self.pool, self._count])
+            return
+        if self._offer and not again:
+            # What was sent over the connection before is lost.
+            self._offer += 1
+        numbers = [b"%d" % self._offer, self._count] if self._offer else []
+        self._send(link.host, [READY, self.pool, *numbers])
+
+    @property
+    def _count(self) -> bytes:
+        return b"%d" % len(self._hosts)
+
+    def _idle(self) -> None:
+        self.follow()
+        if time.monotonic() >= self._next_ready:
+            self._introduce_all()
+
+    def _send(self, host: str, message: Sequence[bytes]) -> None:
+        link = self._links.get(host)
+        if link is not None:
+            # Full is only the queue to a reqserver that is away.
+            frames.send_now(link.socket, message)
+
+    # --------------------------------------------------------------------------------------------------------------- several
+
+    def _receive_of_several(self) -> Work | None:
+        deadline = time.monotonic() + FOLLOW_SECONDS
+        while True:
+            now = time.monotonic()
+            if there := self._home.next(now):
+                self._send(self._home.current, [AWAY, self.pool, self._count])
+                self._go(there)
+            wait = max(0.0, min(deadline, self._home.look_at(now)) - now)
+            work: Work | None = None
+            for link in self._readable(wait):
+                work = self._work_of(link, frames.receive(link.socket)) or work
+            if work is not None:
+                return work
+            if time.monotonic() >= deadline:
+                self._idle()
+                return None
+            self.follow()
+
+    def _readable(self, seconds: float) -> list[_Link]:
+        ready = dict(self._poller.poll(int(seconds * 1000 + 0.999)))
+        return [link for link in self._links.values() if link.socket in ready]
+
+    def _work_of(self, link: _Link, message: Sequence[bytes]) -> Work | None:
+        """Return the request in a message of a reqserver; None for other messages, and for a request that this worker must not
+        take because it is idle elsewhere.
+        """
+        kind, *rest = message
+        if kind == CALL and len(rest) == 1:
+            self._home.called(link.host, wanted=rest[0] == b"1")
+        elif kind == POOL and len(rest) == 1 and not self.pool:
+            self.pool = rest[0]
+            self._introduce_all()
+        elif kind == WORK and len(rest) in (4, 5, 6):
+            ticket, side, client, payload, pool, offer = [*rest, b"", b""][:6]
+            if link.host == self._home.current and offer == (b"%d" % self._offer if self._offer else b""):
+                self._home.begin()
+                return Work(ticket, side, client, payload, pool.decode(), link.host)
+        return None
+
+    def _go(self, host: str) -> None:
+        """Make ``host`` the home. The one before has been told."""
+        self._offer += 1
+        self._home.arrive(host, time.monotonic())
+        self._introduce(self._links[host], again=True)
+
+
+class Beats:
+    """The connections of a worker's pulse thread to all reqservers."""
+
+    def __init__(
+        self,
+        context: zmq.Context[zmq.Socket[bytes]],
+        options: MasterOptions,
+        keys: LinkKeys,
+        addresses: Addresses,
+        name: bytes,
+    ) -> None:
+        """Connect to each reqserver. Use the object in one thread."""
+        self._context, self._options, self._keys, self._name = context, options, keys, name
+        self._addresses = addresses
+        self._links: dict[str, _Link] = {}
+        self.follow()
+
+    def follow(self) -> None:
+        """Connect to new addresses, close the connections to those that are gone, and follow replaced keys."""
+        hosts = self._addresses.current
+        for host in hosts:
+            if host not in self._links:
+                socket = self._context.socket(zmq.DEALER)
+                socket.setsockopt(zmq.LINGER, 0)
+                connection = LinkConnection(socket, "workers", self._options, self._keys, host)
+                self._links[host] = _Link(host, socket, connection)
+        for host in [host for host in self._links if host not in hosts and not self._links[host].connection.up]:
+            self._links.pop(host).connection.close()
+        for link in self._links.values():
+            link.connection.follow()
+
+    def pulse(self) -> None:
+        """Tell all reqservers that this worker lives."""
+        self._tell(PULSE)
+
+    def hung(self) -> None:
+        """Tell all reqservers that this worker ends because it hangs; wait at most a second for a confirmation.
+
+        The confirmation is optional: a reqserver also gives the request to another worker when this one falls silent.
+        """
+        self._tell(HUNG)
+        poller = zmq.Poller()
+        for link in self._links.values():
+            poller.register(link.socket, zmq.POLLIN)
+        poller.poll(_HUNG_WAIT)
+
+    def close(self) -> None:
+        """Close all connections."""
+        for link in self._links.values():
+            link.connection.close()
+
+    def _tell(self, kind: bytes) -> None:
+        for link in self._links.values():
+            # A reqserver may not be connected; then it does not need the message.
+            frames.send_now(link.socket, [kind, self._name])
