@@ -8,19 +8,23 @@ from typing import Any, TypeAlias
 import pytest
 
 from saltern.kit.links.worker_link import AGAIN
+from saltern.reqserver.clear_header import ClearHeader
 from saltern.reqserver.dispatch import (
+    CALL_AFTER,
     DEFERRED_SECONDS,
     HANDOVER_GRACE,
     MAX_ATTEMPTS,
     WORKERLESS,
     Answer,
     Assign,
+    Call,
     Dispatcher,
     GiveUp,
     Instruction,
     Refuse,
 )
 from saltern.reqserver.queue import Side
+from saltern.reqserver.workers import CALL_PATIENCE
 
 #: (time, name of the event, its arguments, what is to be done)
 Step: TypeAlias = tuple[float, str, tuple[Any, ...], list[str]]
@@ -35,6 +39,8 @@ def shown(instructions: list[Instruction]) -> list[str]:
                 lines.append(f"hand {request.payload.decode()} to {worker.decode()}")
             case Answer(request, payload):
                 lines.append(f"answer {request.route[0].decode()} {payload.decode()}")
+            case Call(worker, wanted):
+                lines.append(f"{'call' if wanted else 'do not call'} {worker.decode()}")
             case GiveUp(request, why):
                 lines.append(f"give up {request.payload.decode()}: {why}")
             case Refuse(request, why):
@@ -314,3 +320,104 @@ def test_an_operator_is_told_soon_that_there_is_no_worker_and_a_minion_is_kept_w
     assert isinstance(given_up, GiveUp)
     assert (given_up.request.payload, given_up.why) == (b"publish", "no worker is connected")
     assert [request.payload for request in dispatcher.waiting] == [b"return"]
+
+
+# -------------------------------------------------------------------------------------------------------- several reqservers
+
+
+def ready(dispatcher: Dispatcher, name: bytes, now: float, offer: bytes) -> list[str]:
+    return shown(dispatcher.ready(name, now, offer=offer, reqservers=2))
+
+
+def test_a_worker_that_goes_gives_an_unread_request_back() -> None:
+    one = Dispatcher()
+    assert ready(one, b"w1", 0.0, b"1") == []
+    assert shown(tell(one, 0.1, "request", b"a")) == ["hand a to w1"]
+    assert shown(one.away(b"w1", 0.2, "", 2)) == []
+    assert (one.waiting.count, one.unread, one.requeued) == (1, 1, 0)
+    assert ready(one, b"w2", 0.3, b"1") == ["hand a to w2"]
+    # What the first worker says of it now is too late.
+    assert shown(one.reply(b"w1", 1, b"late", 0.4)) == []
+    assert shown(one.reply(b"w2", 1, b"done", 0.5)) == ["answer from-a done"]
+
+
+def test_another_offer_means_that_the_request_before_was_not_read() -> None:
+    one = Dispatcher()
+    ready(one, b"w1", 0.0, b"1")
+    tell(one, 0.1, "request", b"a")
+    assert ready(one, b"w1", 0.11, b"1") == [], "sent before the request arrived"
+    assert ready(one, b"w1", 0.12, b"2") == ["hand a to w1"]
+
+
+def test_an_unread_request_counts_as_no_attempt() -> None:
+    one = Dispatcher()
+    ready(one, b"w1", 0.0, b"1")
+    tell(one, 0.1, "request", b"a")
+    for offer in range(2, 10):
+        assert ready(one, b"w1", offer / 10, b"%d" % offer) == ["hand a to w1"]
+    (worker,) = [one.workers.get(b"w1")]
+    assert worker is not None
+    assert worker.request is not None
+    assert worker.request.side_for_worker == b"minion"
+
+
+def test_workers_that_are_away_are_called_as_many_as_requests_wait() -> None:
+    one = Dispatcher()
+    for name in (b"w1", b"w2", b"w3"):
+        one.away(name, 0.0, "", 2)
+    assert shown(one.call(0.05)) == []
+    tell(one, 0.1, "request", b"a")
+    # Nobody is here, so nobody is waited for. The one that was last known to be idle is called first.
+    assert shown(one.call(0.1)) == ["call w3"]
+    assert shown(one.call(0.101)) == []
+    # It is busy: the next one.
+    assert shown(one.call(0.1 + CALL_PATIENCE)) == ["call w2"]
+    assert ready(one, b"w2", 0.11, b"7") == ["hand a to w2"]
+    assert shown(one.tick(0.2)) == ["do not call w3"]
+    assert not one.calls_soon()
+
+
+def test_a_request_waits_a_moment_for_a_worker_that_is_here() -> None:
+    one = Dispatcher()
+    ready(one, b"w1", 0.0, b"1")
+    one.away(b"w2", 0.0, "", 2)
+    tell(one, 0.1, "request", b"a")
+    tell(one, 0.1, "request", b"b")
+    assert shown(one.call(0.1)) == []
+    assert one.calls_soon()
+    assert shown(one.call(0.1 + CALL_AFTER)) == ["call w2"]
+
+
+def test_nobody_is_called_for_a_request_that_may_not_start() -> None:
+    one = Dispatcher(at_once=2)
+    ready(one, b"w1", 0.0, b"1")
+    one.away(b"w2", 0.0, "", 2)
+    header = ClearHeader(sender=b"web1")
+    for payload in (b"a", b"b"):
+        one.request(Side.MINION, (payload, b""), "", payload, 0.1, header=header)
+    # Each of two reqservers works on one request of the minion.
+    assert shown(one.call(9.0)) == []
+    one.request(Side.MINION, (b"c", b""), "", b"c", 0.1, header=ClearHeader(sender=b"web2"))
+    assert shown(one.call(9.0)) == ["call w2"]
+
+
+def test_the_last_answer_of_a_worker_that_goes() -> None:
+    one = Dispatcher()
+    ready(one, b"w1", 0.0, b"1")
+    tell(one, 0.1, "request", b"a")
+    tell(one, 0.1, "request", b"b")
+    assert shown(one.reply(b"w1", 1, b"done", 0.2, last=True)) == ["answer from-a done"]
+    assert (one.workers.away("default"), one.workers.here("default"), one.busy) == (1, 0, 0)
+
+
+def test_rates_of_a_minion_are_parted_among_reqservers() -> None:
+    def waits(reqservers: int) -> bool:
+        one = Dispatcher(requests_per_second=1)
+        one.ready(b"w1", 0.0, offer=b"1", reqservers=reqservers)
+        header = ClearHeader(sender=b"web1")
+        for number in range(8):
+            one.request(Side.MINION, (b"%d" % number, b""), "", b"x", 0.0, header=header)
+            one.reply(b"w1", number + 1, b"", 0.0)
+        return bool(one.waiting.count)
+
+    assert (waits(1), waits(2)) == (False, True)
