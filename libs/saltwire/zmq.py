@@ -56,8 +56,8 @@ class Connection:
 _MAX_ANSWER = 256 * 1024 * 1024
 
 
-#: Seconds between two calls of ``given_up``.
-_LOOK = 1.0
+#: Seconds between two calls of ``given_up``, and between two looks whether the connection was lost.
+_LOOK = 0.25
 
 
 class NoAnswer(Exception):
@@ -74,7 +74,7 @@ class RequestSocket:
     """A minion's ZeroMQ socket for requests to the master. It can repeat a request and still accept the first reply."""
 
     def __init__(self, context: zmq.Context[zmq.Socket[bytes]], endpoint: str, *, watched: bool = False) -> None:
-        """Connect to ``endpoint``. ``watched``: monitor the connection, so that ``connected`` can tell its state."""
+        """Connect to ``endpoint``. ``watched``: ``connected`` tells the state of the connection."""
         #: The master's address, for messages; without the part that names where this socket connects from.
         self.endpoint = shown_endpoint(endpoint)
         self.socket = context.socket(zmq.DEALER)
@@ -93,16 +93,27 @@ class RequestSocket:
             (zmq.HEARTBEAT_TIMEOUT, 15000),
         ):
             self.socket.setsockopt(name, value)
-        self._connection = Connection(self.socket) if watched else None
+        self._connection = Connection(self.socket)
+        self._watched = watched
+        #: Number of the connection over which the last request was, or will be, sent.
+        self._sent_over = 1
         self.socket.connect(endpoint)
 
     def connected(self) -> bool:
-        """Return True if the socket is connected to the master now; always True if it is not monitored."""
-        return self._connection is None or self._connection.up()
+        """Return True if the socket is connected to the master now; always True if it is not ``watched``."""
+        return not self._watched or self._connection.up()
 
     def send(self, payload: bytes) -> None:
         """Send a request to the master. ZeroMQ queues it while there is no connection."""
+        up = self._connection.up()
+        self._sent_over = self._connection.times() + (not up)
         self.socket.send_multipart([b"", payload])
+
+    def lost(self) -> bool:
+        """Return whether there is a new connection since the last request was sent. Its answer will not come: the front, or the
+        reqserver, that had it is gone. Send the same bytes again, so that the master recognises the request.
+        """
+        return self._connection.times() > self._sent_over
 
     def receive(self, timeout: float) -> bytes | None:
         """Return the master's next reply; None if none arrives within ``timeout`` seconds.
@@ -124,11 +135,14 @@ class RequestSocket:
         waits: Iterator[float],
         wanted: Callable[[bytes], bool] = lambda answer: True,
         given_up: Callable[[], bool] = lambda: False,
+        *,
+        again: bool = True,
     ) -> bytes:
         """Send a request and return the first reply for which ``wanted`` is true; repeat the request after each pause
         of ``waits`` (seconds).
 
-        Raises NoAnswer after the last pause, or as soon as ``given_up`` returns True.
+        ``again``: a request whose connection was lost is sent again as soon as there is a new one. Raises NoAnswer after the
+        last pause, or as soon as ``given_up`` returns True.
         """
         started = time.monotonic()
         for wait in waits:
@@ -140,12 +154,13 @@ class RequestSocket:
                     return answer
                 if answer is None and given_up():
                     raise NoAnswer(f"the master at {self.endpoint} is away")
+                if again and answer is None and self.lost():
+                    self.send(payload)
         raise NoAnswer(f"no answer from the master at {self.endpoint} within {time.monotonic() - started:.0f} s")
 
     def close(self) -> None:
         """Close the connection to the master."""
-        if self._connection is not None:
-            self._connection.close()
+        self._connection.close()
         self.socket.close()
 
 

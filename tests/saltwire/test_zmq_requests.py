@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import socket
 import threading
@@ -197,3 +198,42 @@ def test_one_that_is_watched_tells_whether_there_is_a_connection(
     assert unwatched.connected()
     watched.close()
     unwatched.close()
+
+
+@pytest.mark.parametrize(("again", "heard"), [(True, 2), (False, 1)])
+def test_a_request_whose_connection_was_lost_is_sent_again(
+    context: zmq.Context[zmq.Socket[bytes]], again: bool, heard: int
+) -> None:
+    """A reqserver that is killed answers nothing, and the next one has not heard the request."""
+    first = context.socket(zmq.ROUTER)
+    port = first.bind_to_random_port("tcp://127.0.0.1")
+    asking = RequestSocket(context, f"tcp://127.0.0.1:{port}")
+    requests: list[bytes] = []
+
+    def serve() -> None:
+        requests.append(first.recv_multipart()[2])
+        first.close(linger=0)
+        second = context.socket(zmq.ROUTER)
+        while second.get(zmq.LAST_ENDPOINT) == b"":
+            with contextlib.suppress(zmq.ZMQError):
+                second.bind(f"tcp://127.0.0.1:{port}")
+        if second.poll(DEADLINE_MS if again else 2000):
+            frames = second.recv_multipart()
+            requests.append(frames[2])
+            second.send_multipart([*frames[:2], b"done"])
+        second.close(linger=1000)
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    try:
+        began = time.monotonic()
+        if again:
+            assert asking.ask(b"request", iter([DEADLINE])) == b"done"
+            assert time.monotonic() - began < DEADLINE / 2
+        else:
+            with pytest.raises(NoAnswer):
+                asking.ask(b"request", iter([1.5]), again=False)
+    finally:
+        thread.join(DEADLINE)
+        asking.close()
+    assert requests == [b"request"] * heard

@@ -111,7 +111,8 @@ class Minion:
         self._subject: Subject | None = None
         self._sub: zmq.Socket[bytes] | None = None
         self._zygote = ZygoteClient(lambda: zygote.start(options, masters, self._identity, self._credentials))
-        self._nonce = ""
+        #: The request in flight.
+        self._payload, self._nonce = b"", ""
         self._looked = 0.0
         shutdown.health.check("master", lambda: None if self._subject else "not signed in, or no pillar yet")
 
@@ -358,8 +359,11 @@ class Minion:
             self._outbox.unanswered(now)
         load = self._outbox.next_request(now)
         if load is not None:
-            payload, self._nonce = self._session.seal(load, time.time())
-            self._requests.send(payload)
+            self._payload, self._nonce = self._session.seal(load, time.time())
+            self._requests.send(self._payload)
+        elif self._outbox.in_flight is not None and self._requests.lost():
+            # The same bytes: the master recognises a request that it has carried out.
+            self._requests.send(self._payload)
 
     #
     # ---------------------------------------------------------------------------------------------------------- zygote

@@ -27,7 +27,7 @@ _NOT_SALTS = frozenset(
             "max_request_bytes",
             "module_settings",
         ),
-        *("out_table", "presence_window", "published_port", "redis_url", "replay_window", "reqserver_host"),
+        *("out_table", "presence_window", "published_port", "redis_url", "replay_window", "reqserver_host", "ret_port_shared"),
         *("redis_sentinels", "redis_sentinel_master", "redis_sentinel_user", "redis_sentinel_password", "redis_user"),
         *("redis_password", "redis_db", "redis_tls", "redis_tls_ca", "redis_tls_cert", "redis_tls_key"),
         *("request_deadline", "request_deadlines", "max_waiting_bytes", "max_waiting_requests"),

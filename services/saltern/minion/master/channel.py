@@ -333,7 +333,7 @@ class Channel:
             return False
 
         waits = self._once() if once else self._waits()
-        _patiently(lambda: self._socket.ask(payload, waits, wanted, self._silence.given_up))
+        _patiently(lambda: self._socket.ask(payload, waits, wanted, self._silence.given_up, again=not once))
         return box[0]
 
     def _waits(self) -> Iterator[float]:
