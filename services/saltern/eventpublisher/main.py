@@ -3,22 +3,26 @@ tag.
 
 A subscription to a topic that begins with PROBE is echoed: the echo tells the subscriber that its earlier
 subscriptions are active (see ``kit.links.event_bus``). A subscriber that reads too slowly loses the events that exceed
-its queue.
+its queue. Of several event publishers each gets every event and keeps the last ones (``history``); a subscription to a topic that
+begins with QUESTIONS asks for those that a listener missed.
 
 Source: docs/execution.md#event-publisher
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from functools import partial
 
 import zmq
 
+from saltern.eventpublisher.history import History
 from saltern.kit.config.master import MasterOptions
 from saltern.kit.links import frames
 from saltern.kit.links.curve_auth import CurveAuth
 from saltern.kit.links.event_bus import PROBE, QUEUED_EVENTS
+from saltern.kit.links.event_order import ORIGIN_BYTES, QUESTIONS, REPLIES, read_question
 from saltern.kit.links.rights import rights_of_operator
 from saltern.kit.links.sockets import LinkKeys, bind, rebind, without_aborts
 from saltern.kit.process.service import Role, RoleProgram, run_role
@@ -57,20 +61,21 @@ def _loop(role: Role, keys: LinkKeys) -> None:
     try:
         bind(pull, role.options.internal_interface, role.options.event_pull_port, "event_pull_port")
         bind(pub, role.options.internal_interface, role.options.event_pub_port, "event_pub_port")
+        history = History()
         poller = zmq.Poller()
         poller.register(pull, zmq.POLLIN)
         poller.register(pub, zmq.POLLIN)
         while role.running():
             ready = dict(poller.poll(_TICK))
             if pub in ready:
-                _subscriptions(role, pub)
+                _subscriptions(role, pub, history)
             if pull in ready:
-                _forward(role, pull, pub)
+                _forward(role, pull, pub, history)
             curve_auth.follow(role.running)
             if gone := curve_auth.lost():
                 _end_connections(role, pub, gone)
         # Events that were fired before the stop signal are still forwarded.
-        _forward(role, pull, pub)
+        _forward(role, pull, pub, history)
     finally:
         pull.close()
         pub.close()
@@ -92,7 +97,7 @@ def _end_connections(role: Role, pub: zmq.Socket[bytes], gone: frozenset[str]) -
     rebind(pub, role.running)
 
 
-def _subscriptions(role: Role, pub: zmq.Socket[bytes]) -> None:
+def _subscriptions(role: Role, pub: zmq.Socket[bytes], history: History) -> None:
     while True:
         try:
             frame = pub.recv(zmq.NOBLOCK)
@@ -101,29 +106,49 @@ def _subscriptions(role: Role, pub: zmq.Socket[bytes]) -> None:
         topic = frame[1:]
         if topic.startswith(PROBE):
             if frame[:1] == b"\x01":
-                _send(role, pub, topic)
-        else:
+                _send(role, pub, [topic])
+        elif topic.startswith(QUESTIONS):
+            if frame[:1] == b"\x01":
+                _replay(role, pub, topic, history)
+        elif not topic.startswith(REPLIES):
             role.metrics.subscribers.inc(1 if frame[:1] == b"\x01" else -1)
 
 
-def _forward(role: Role, pull: zmq.Socket[bytes], pub: zmq.Socket[bytes]) -> None:
+def _forward(role: Role, pull: zmq.Socket[bytes], pub: zmq.Socket[bytes], history: History) -> None:
     for message in frames.arrived(pull, _BURST):
-        if len(message) != 1:
+        if len(message) > 2 or (len(message) == 2 and len(message[1]) != ORIGIN_BYTES):
             role.metrics.dropped.labels("event_pull_port").inc()
             continue
         frame = message[0].bytes
-        _send(role, pub, frame)
+        whole = [frame]
+        if len(message) > 1:
+            # Of a sender that knows several event publishers.
+            whole.append(message[1].bytes)
+            if not history.add(frame, whole[1], time.monotonic()):
+                continue
+        _send(role, pub, whole)
         role.metrics.events.labels(_prefix(frame)).inc()
 
 
-def _send(role: Role, pub: zmq.Socket[bytes], frame: bytes) -> None:
+def _replay(role: Role, pub: zmq.Socket[bytes], topic: bytes, history: History) -> None:
+    """Send a listener the events that it missed while it was connected to another event publisher, or to none."""
+    question = read_question(topic)
+    if question is None:
+        role.metrics.dropped.labels("event_pub_port").inc()
+        return
+    count = -1
+    for message in history.replay(question, time.monotonic()):
+        _send(role, pub, message)
+        count += 1
+    role.metrics.events_replayed.inc(count)
+
+
+def _send(role: Role, pub: zmq.Socket[bytes], message: Sequence[bytes]) -> None:
     """Send an event to every subscriber whose queue has room; a subscriber with a full queue loses it."""
-    try:
-        pub.send(frame, zmq.NOBLOCK)
-    except zmq.Again:
+    if not frames.send_now(pub, message):
         role.metrics.events_dropped.inc()
         pub.setsockopt(zmq.XPUB_NODROP, 0)
-        pub.send(frame, zmq.NOBLOCK)
+        frames.send_now(pub, message)
         pub.setsockopt(zmq.XPUB_NODROP, 1)
 
 

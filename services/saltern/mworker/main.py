@@ -142,6 +142,8 @@ def _loop(role: Role, ready: Prepared) -> None:
                 if work is not None:
                     _work(links, work, handler, defer)
                     links.follow()
+                else:
+                    sender.follow()
                 worker_context.audit.seal_when_due()
                 processes.reap()
                 # A restart replaces this process, so it waits until no child process is left.

@@ -106,6 +106,8 @@ class Server:
     def __init__(self, role: Role, context: zmq.Context[zmq.Socket[bytes]]) -> None:
         options = role.options
         self._role = role
+        #: Several of one machine differ by the address of their links.
+        self._name = socket.gethostname() + (f" {options.internal_interface}" if options.ret_port_shared else "")
         self._curve_auth = CurveAuth(context, LinkKeys.load(role.keys))
         self._dispatcher = Dispatcher(
             silence=options.worker_silence,
@@ -349,7 +351,7 @@ class Server:
             for pool in dispatcher.pools.names
         }
         figures = {"at": int(time.time() * 1000), "pools": pools, "connections": len(self._minions.connected())}
-        payload: bytes = msgpack.packb({"cmd": "figures", "name": socket.gethostname(), "figures": figures})
+        payload: bytes = msgpack.packb({"cmd": "figures", "name": self._name, "figures": figures})
         header = ClearHeader(cmd="figures")
         self._carry_out(self._dispatcher.request(Side.CONTROL, _NO_ROUTE, "reqserver", payload, now, header=header))
 

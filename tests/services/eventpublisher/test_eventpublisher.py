@@ -129,7 +129,7 @@ def test_what_was_fired_before_the_end_still_goes_out(live: Live, monkeypatch: p
     listener, sender = live.subscriber("t/"), live.sender()
     # The loop that moves nothing: all events wait when the signal comes.
     moved = eventpublisher._forward
-    monkeypatch.setattr(eventpublisher, "_forward", lambda role, pull, pub: None)
+    monkeypatch.setattr(eventpublisher, "_forward", lambda role, pull, pub, history: None)
     for number in range(20):
         sender.fire(f"t/{number}", {})
     # The order of one sender's connection: once the probe of a later subscriber is back, the loop has turned.

@@ -14,7 +14,7 @@ import logging
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -24,6 +24,9 @@ import msgpack
 import zmq
 
 from saltern.kit.config.master import ClientOptions, MasterOptions, key_directory
+from saltern.kit.links import frames
+from saltern.kit.links.event_links import EventLinks
+from saltern.kit.links.event_order import NAME_BYTES, EventOrder
 from saltern.kit.links.sockets import FOLLOW_SECONDS, LinkConnection, LinkKeys
 from saltwire.errors import PeerFault
 from saltwire.pack import MAX_VALUES, check_values
@@ -149,11 +152,8 @@ class EventSender:
         keys: LinkKeys,
         keeper: Keeper | None = None,
     ) -> None:
-        """Connect to the event publisher. ``keeper`` stores each event in Redis for later readers; None stores nothing."""
-        self._socket = context.socket(zmq.PUSH)
-        self._socket.setsockopt(zmq.SNDHWM, QUEUED_EVENTS)
-        self._socket.setsockopt(zmq.LINGER, 500)
-        self._connection = LinkConnection(self._socket, "event_pull", options, keys)
+        """Connect to each event publisher. ``keeper`` stores each event in Redis for later readers; None stores nothing."""
+        self._links = EventLinks(context, options, keys, QUEUED_EVENTS)
         self._max_bytes = options.max_event_size
         self._keeper = keeper
 
@@ -181,27 +181,81 @@ class EventSender:
         return Prepared(kept, partial(self._send, frame))
 
     def _send(self, frame: bytes) -> bool:
-        self._connection.follow()
-        try:
-            self._socket.send(frame, zmq.NOBLOCK)
-        except zmq.Again:
-            return False
-        return True
+        return self._links.send(frame)
+
+    def follow(self) -> None:
+        """Look after the connections; a loop that may fire nothing for seconds calls this. Cheap."""
+        self._links.follow()
 
     def close(self) -> None:
-        """Close the connection to the event publisher; wait at most half a second until queued events are sent."""
-        self._connection.close()
+        """Close the connections to the event publishers; wait at most half a second until queued events are sent."""
+        self._links.close()
+
+
+class Replays:
+    """The subscriptions of a listener's socket, and its questions for events that it may have missed (``event_order``)."""
+
+    def __init__(self, socket: zmq.Socket[bytes]) -> None:
+        self._socket = socket
+        self._order = EventOrder(time.monotonic())
+        self._prefixes: list[bytes] = []
+        #: Topics that are subscribed to for the replay that is awaited.
+        self._topics: tuple[bytes, ...] = ()
+
+    def subscribe(self, prefix: bytes) -> None:
+        """Subscribe to events whose tag starts with ``prefix``."""
+        self._prefixes.append(prefix)
+        self._socket.setsockopt(zmq.SUBSCRIBE, prefix)
+
+    def unsubscribe(self, prefix: bytes) -> None:
+        """End one subscription to a prefix."""
+        self._prefixes.remove(prefix)
+        self._socket.setsockopt(zmq.UNSUBSCRIBE, prefix)
+
+    def ask(self) -> None:
+        """Ask for the events since the last one, because the connection is new."""
+        self._end()
+        question = self._order.ask(os.urandom(NAME_BYTES).hex().encode(), self._prefixes, time.monotonic())
+        if question is not None:
+            self._topics = (question.replies, question.topic)
+            for topic in self._topics:
+                self._socket.setsockopt(zmq.SUBSCRIBE, topic)
+
+    def take(self, message: Sequence[bytes]) -> Sequence[bytes]:
+        """Return the frames of the events to pass on after a message that arrived."""
+        found = self._order.take(message)
+        if self._topics and not self._order.waits:
+            self._end()
+        return found
+
+    def overdue(self) -> Sequence[bytes]:
+        """Return the frames of events that waited for a replay that has not come."""
+        if not self._topics:
+            return ()
+        found = self._order.overdue(time.monotonic())
+        if not self._order.waits:
+            self._end()
+        return found
+
+    def _end(self) -> None:
+        for topic in self._topics:
+            self._socket.setsockopt(zmq.UNSUBSCRIBE, topic)
+        self._topics = ()
 
 
 class EventSubscriber:
-    """Receives the events of the bus whose tags start with a subscribed prefix."""
+    """Receives the events of the bus whose tags start with a subscribed prefix, from one event publisher.
+
+    If there are several, and this one is lost, it goes on with another one: no event is missed and none comes twice.
+    """
 
     def __init__(self, context: zmq.Context[zmq.Socket[bytes]], options: MasterOptions, keys: LinkKeys) -> None:
         self.socket = context.socket(zmq.SUB)
         self.socket.setsockopt(zmq.RCVHWM, QUEUED_EVENTS)
         self.socket.setsockopt(zmq.LINGER, 0)
         self._connection = LinkConnection(self.socket, "event_pub", options, keys)
-        #: Frames of events that arrived during the wait for an echo.
+        self._replays = Replays(self.socket)
+        #: Frames of events that arrived and were not passed on yet.
         self._early: deque[bytes] = deque(maxlen=QUEUED_EVENTS)
 
     @property
@@ -210,15 +264,17 @@ class EventSubscriber:
         return self._connection.endpoint
 
     def follow(self) -> None:
-        """Connect to the event publisher again if one of the CurveZMQ keys was replaced.
+        """Connect to an event publisher again if one of the CurveZMQ keys was replaced, or it was lost.
 
         ``next`` calls this itself; callers that read ``socket`` directly must call it.
         """
-        self._connection.follow()
+        if self._connection.follow():
+            self._replays.ask()
+        self._early.extend(self._replays.overdue())
 
     def subscribe(self, prefix: str) -> None:
         """Subscribe to events whose tag starts with ``prefix``; "" subscribes to all events."""
-        self.socket.setsockopt(zmq.SUBSCRIBE, prefix.encode())
+        self._replays.subscribe(prefix.encode())
 
     def ready(self, timeout: float) -> bool:
         """Wait until all subscriptions are active, and return True.
@@ -231,12 +287,12 @@ class EventSubscriber:
         try:
             while (left := deadline - time.monotonic()) > 0:
                 if self.socket.poll(int(min(left, FOLLOW_SECONDS) * 1000) + 1):
-                    frame = self.socket.recv()
-                    if frame == probe:
+                    message = frames.receive(self.socket)
+                    if message[0] == probe:
                         return True
-                    self._early.append(frame)
+                    self._early.extend(self._replays.take(message))
                 else:
-                    self._connection.follow()
+                    self.follow()
             return False
         finally:
             self.socket.setsockopt(zmq.UNSUBSCRIBE, probe)
@@ -245,10 +301,13 @@ class EventSubscriber:
         """Return the next event as (tag, data), None after ``timeout`` seconds without an event."""
         deadline = time.monotonic() + timeout
         while self._early or (left := deadline - time.monotonic()) > 0:
-            if not self._early and not self.socket.poll(int(min(left, FOLLOW_SECONDS) * 1000) + 1):
-                self._connection.follow()
+            if not self._early:
+                if self.socket.poll(int(min(left, FOLLOW_SECONDS) * 1000) + 1):
+                    self._early.extend(self._replays.take(frames.receive(self.socket)))
+                else:
+                    self.follow()
                 continue
-            event = unpack(self._early.popleft() if self._early else self.socket.recv())
+            event = unpack(self._early.popleft())
             if event is not None:
                 _LOG.debug("event %s", event[0])
                 return event

@@ -11,7 +11,7 @@ import contextlib
 import itertools
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import zmq
@@ -24,7 +24,7 @@ from saltern.kit.links.control import (
     packed_request,
     value_of_answer,
 )
-from saltern.kit.links.event_bus import PROBE, QUEUED_EVENTS
+from saltern.kit.links.event_bus import PROBE, QUEUED_EVENTS, Replays
 from saltern.kit.links.sockets import LinkConnection, LinkKeys
 
 #: Seconds between two looks at the connections: replaced keys, and messages whose signal was missed.
@@ -54,8 +54,9 @@ class MasterLink:
         self._socket.setsockopt(zmq.SNDHWM, _MOST_REQUESTS)
         self._connection = LinkConnection(self._socket, "control", options, keys)
         self._ids = itertools.count(1)
-        self.endpoint = self._connection.endpoint
         self._waiting: dict[bytes, asyncio.Future[bytes]] = {}
+        #: Requests that may be sent again, by their ids.
+        self._repeatable: dict[bytes, list[bytes]] = {}
 
     def start(self) -> None:
         """Begin to receive on the running asyncio loop."""
@@ -69,16 +70,22 @@ class MasterLink:
         self._connection.close()
 
     @property
+    def endpoint(self) -> str:
+        """Return the address of the reqserver as text, ``tcp://host:port``."""
+        return self._connection.endpoint
+
+    @property
     def trouble(self) -> str:
         """Return why the connection has no right handshake: "refused", "wrong server key", or ""."""
         return self._connection.trouble
 
     def tick(self) -> None:
-        """Connect again if a key of the link was replaced, and read the answers that have arrived. Call this every
-        TICK seconds.
+        """Connect again if a key of the link was replaced or the reqserver is lost, and read the answers that have arrived.
+        Call this every TICK seconds.
         """
-        if self._connection.is_due():
-            self._connection.follow()
+        if self._connection.is_due() and self._connection.follow():
+            for message in list(self._repeatable.values()):
+                self._send(message)
         self.receive()
 
     def receive(self) -> None:
@@ -104,6 +111,8 @@ class MasterLink:
         payload = packed_request({"cmd": cmd, **fields})
         future: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
         self._waiting[request] = future
+        if not once:
+            self._repeatable[request] = [b"", request, payload]
         deadline = time.monotonic() + timeout
         try:
             while (left := deadline - time.monotonic()) > 0:
@@ -114,6 +123,7 @@ class MasterLink:
             raise ControlTimeout(self._connection.endpoint, timeout)
         finally:
             del self._waiting[request]
+            self._repeatable.pop(request, None)
             future.cancel()
 
     def _send(self, frames: list[bytes]) -> None:
@@ -146,6 +156,7 @@ class BusReader:
         self._socket.setsockopt(zmq.LINGER, 0)
         self._connection = LinkConnection(self._socket, "event_pub", options, keys)
         self._receiver = receiver
+        self._replays = Replays(self._socket)
         self._probe = b""
         self._confirmed = asyncio.Event()
         self.subscribe(*prefixes)
@@ -158,7 +169,7 @@ class BusReader:
     def subscribe(self, *prefixes: str) -> None:
         """Subscribe to events whose tags start with one of the prefixes, too; ``ready`` waits for it."""
         for prefix in prefixes:
-            self._socket.setsockopt(zmq.SUBSCRIBE, prefix.encode())
+            self._replays.subscribe(prefix.encode())
         if self._probe:
             self._socket.setsockopt(zmq.UNSUBSCRIBE, self._probe)
         self._probe = PROBE + os.urandom(8).hex().encode()
@@ -167,7 +178,7 @@ class BusReader:
 
     def unsubscribe(self, prefix: str) -> None:
         """End one subscription to a prefix."""
-        self._socket.setsockopt(zmq.UNSUBSCRIBE, prefix.encode())
+        self._replays.unsubscribe(prefix.encode())
 
     async def ready(self, seconds: float) -> bool:
         """Wait until the bus has confirmed the subscriptions, and return True; False after so many seconds."""
@@ -185,23 +196,29 @@ class BusReader:
         self._connection.close()
 
     def tick(self) -> None:
-        """Connect again if a key of the link was replaced, and read the events that have arrived. Call this every TICK
-        seconds.
+        """Connect again if a key of the link was replaced or the event publisher is lost, and read the events that have
+        arrived. Call this every TICK seconds.
         """
-        if self._connection.is_due():
-            self._connection.follow()
+        if self._connection.is_due() and self._connection.follow():
+            self._replays.ask()
+        self._pass_on(self._replays.overdue())
         self.receive()
 
     def receive(self) -> None:
         """Pass every event that has arrived to the receiver."""
         while True:
             try:
-                frame = self._socket.recv(zmq.NOBLOCK)
+                message = self._socket.recv_multipart(zmq.NOBLOCK)
             except zmq.Again:
                 return
-            tag, separator, _ = frame.partition(b"\n\n")
-            if frame.startswith(PROBE):
-                if frame == self._probe:
+            if message[0].startswith(PROBE):
+                if message[0] == self._probe:
                     self._confirmed.set()
-            elif separator:
+            else:
+                self._pass_on(self._replays.take(message))
+
+    def _pass_on(self, events: Sequence[bytes]) -> None:
+        for frame in events:
+            tag, separator, _ = frame.partition(b"\n\n")
+            if separator:
                 self._receiver(tag.decode("utf-8", "replace"), frame)

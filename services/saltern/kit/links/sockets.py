@@ -252,6 +252,8 @@ class LinkConnection:
         #: Number of connections that stood so far.
         self.times = 0
         self._lost = self._renewed = self._unanswered = False
+        #: Event number of the last handshake that ``follow`` has not seen; 0: there was none.
+        self._handshake = 0
         self._opened_at = 0.0
         self._socket, self._link, self._options = socket, link, options
         self._next_look = time.monotonic() + FOLLOW_SECONDS
@@ -279,7 +281,8 @@ class LinkConnection:
         if now < self._next_look:
             return False
         self._next_look = now + FOLLOW_SECONDS
-        failure = self._failure()
+        self.look()
+        failure, self._handshake = self._handshake, 0
         if self.keys.directory is not None and self._follow_keys(failure):
             return True
         if self._is_away(now) and (host := other_than(self.host, self._addresses.current)) != self.host:
@@ -340,6 +343,7 @@ class LinkConnection:
         keys = self.keys.server_keys(LINKS[self._link].server)
         # Unread, reports of an address that does not answer would pile up: they matter only where there is another address.
         several = len(self._addresses.current) > 1
+        self._handshake = 0
         self._monitor = _new_monitor(self._socket, _HANDSHAKES | (_UNANSWERED if several else 0))
         self.up = self._lost = self._renewed = self._unanswered = False
         self._opened_at = time.monotonic()
@@ -370,12 +374,9 @@ class LinkConnection:
         self.reconnect()
         return True
 
-    def _failure(self) -> int:
-        """Read what libzmq has reported of the connection since the last call. Return the event number of the last handshake;
-        0 if there was none.
-        """
-        found = 0
-        while self._monitor is not None and self._monitor.poll(0):
+    def look(self) -> None:
+        """Read what libzmq has reported of the connection, so that ``up`` and ``times`` are true now."""
+        while self._monitor is not None and int(self._monitor.getsockopt(zmq.EVENTS)) & zmq.POLLIN:
             # Two frames: the event (two bytes) with its value, and the endpoint.
             frame, *_ = self._monitor.recv_multipart(zmq.NOBLOCK)
             event = int.from_bytes(frame[:2], sys.byteorder)
@@ -385,13 +386,12 @@ class LinkConnection:
             if event == _UNANSWERED:
                 self._unanswered = True
                 continue
-            found = event
+            self._handshake = event
             self.trouble = "refused" if event & _REFUSED else "wrong server key" if event & _WRONG_KEY else ""
             if event == _RIGHT_KEY:
                 self.up, self._renewed = True, self._renewed or self._lost
                 self._lost = self._unanswered = False
                 self.times += 1
-        return found
 
     def _signature(self) -> tuple[object, ...]:
         """Return the states (time, size, inode) of the files with this role's secret key and the server's public key;

@@ -49,6 +49,7 @@ class Metrics(NamedTuple):
     redis_seconds: Gauge
     job_seconds: Histogram
     events_dropped: Counter
+    events_replayed: Counter
     minions_present: Gauge
     worker_cache_bytes: Gauge
     jobs_bytes: Gauge
@@ -219,6 +220,12 @@ _TABLE: Mapping[str, _Row] = {
     ),
     "events_dropped": _Row(
         Counter, "salt_events_dropped", "Events that a slow listener did not get", ("eventpublisher",)
+    ),
+    "events_replayed": _Row(
+        Counter,
+        "salt_events_replayed",
+        "Events sent once more to listeners that had lost another event publisher",
+        ("eventpublisher",),
     ),
     "minions_present": _Row(
         Gauge, "salt_minions_present", "Minions that were heard of within presence_window", ("maintenance",)
