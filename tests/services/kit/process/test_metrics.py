@@ -15,7 +15,7 @@ ROLES = ("publisher", "reqserver", "mworker", "eventpublisher", "reactor", "main
 
 #: Labels whose values are a few words each.
 _SMALL = {"cmd", "outcome", "port", "result", "prefix", "state", "le", "generation", "pool", "limit", "reason", "quota"}
-_SMALL |= {"path", "status"}
+_SMALL |= {"path", "status", "reqserver"}
 
 
 def _touch_all(metrics: Metrics) -> None:
