@@ -1,7 +1,8 @@
 """Decides for which of several reqservers a worker is idle: its home. No sockets, no clock.
 
 A worker stays at its home until that is lost, or until another reqserver calls it because requests wait there. A call is followed
-when the worker has nothing to do, or has been at its home for STAY seconds: where requests wait everywhere, workers take turns.
+when the worker has nothing to do, or has done STAY_REQUESTS at its home, or has been there for STAY seconds: where requests wait
+everywhere, workers take turns.
 Source: docs/decisions/0021-several-reqservers.md
 """
 
@@ -12,11 +13,13 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-#: Seconds that a worker stays at its home if requests wait there and elsewhere. A move costs the time of a message there and back.
-STAY = 0.02
+#: Requests after which, and seconds after which, a worker leaves a home where requests wait if they wait elsewhere, too. A move costs
+#: the time of a message there and back, which is long on a busy machine.
+STAY_REQUESTS = 50
+STAY = 0.25
 
 #: Seconds without work after which a worker counts as idle: the next request of its home is usually there sooner.
-IDLE = 0.002
+IDLE = 0.01
 
 #: Seconds that a home which was never connected may take to connect, if another reqserver is connected.
 PATIENCE = 0.5
@@ -34,6 +37,8 @@ class Home:
     #: Hosts that call, in the order of their calls.
     _calls: dict[str, None] = field(default_factory=dict)
     _arrived: float = 0.0
+    #: Requests done since then.
+    _done: int = 0
     #: When the last request was done; None while there is one.
     _idle_since: float | None = 0.0
     #: Whether the home has been connected since the worker came there.
@@ -41,7 +46,7 @@ class Home:
 
     def arrive(self, host: str, now: float) -> None:
         """Record that ``host`` is the home from now on."""
-        self.current, self._arrived, self._idle_since = host, now, now
+        self.current, self._arrived, self._idle_since, self._done = host, now, now, 0
         self._was_up = host in self.up
         self._calls.pop(host, None)
 
@@ -68,7 +73,8 @@ class Home:
     def done(self, now: float) -> str:
         """Record that the worker's request is done. Return the host to go to now, or an empty text: stay."""
         self._idle_since = now
-        return self._caller() if now - self._arrived >= STAY else ""
+        self._done += 1
+        return self._caller() if self._done >= STAY_REQUESTS or now - self._arrived >= STAY else ""
 
     def next(self, now: float) -> str:
         """Return the host to go to, or an empty text: stay. For a worker that has no request."""

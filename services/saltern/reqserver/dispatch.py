@@ -73,7 +73,7 @@ _MOST_COMPARED = 16
 
 #: Seconds that a request waits before workers that are away are called for it: one that is here is often done sooner. Where none
 #: is here, they are called at once.
-CALL_AFTER = 0.002
+CALL_AFTER = 0.005
 
 #: Most senders whose waiting requests are counted to find how many workers to call.
 _MOST_COUNTED = 64

@@ -54,7 +54,7 @@ _BAD_LOAD = packb("bad load")
 _TICK = 250
 
 #: The same while workers of other reqservers may have to be called.
-_CALL_TICK = 2
+_CALL_TICK = 5
 
 #: Bytes of the random number before the first ticket.
 _TICKET_BYTES = 5

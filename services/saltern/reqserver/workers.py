@@ -13,7 +13,7 @@ from saltern.kit.config.worker_pools import Pools
 from saltern.reqserver.queue import Request, Side
 
 #: Seconds after which another worker is called, because the one that was called before has not come: it is busy.
-CALL_PATIENCE = 0.003
+CALL_PATIENCE = 0.015
 
 
 @dataclass(slots=True)
