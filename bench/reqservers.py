@@ -3,10 +3,10 @@
 python -m bench.reqservers [--counts 1,2,4] [--workers 3] [--connections 32] [--seconds 5] [--rounds 3] [--code DIRECTORY]
 
 Minions' connections ask `ping`, which a worker answers without Redis: what is left is the work of passing requests on. Each
-connection has one request at a time. Workers and connections are so many for each reqserver: one
-that has less to do at a time reads fewer messages at each turn, and needs more CPU time for each. All processes are on this machine: more reqservers serve more requests only if it has cores
-to spare. CPU time for each request shows what several cost whether or not it has. --code: measure the services and libraries of
-another checkout, with one reqserver, in turns with this one.
+connection has one request at a time. Workers and connections are so many for each reqserver: one that has less to do at a time
+reads fewer messages at each turn, and needs more CPU time for each. All processes are on this machine: more reqservers serve more
+requests only if it has cores to spare. CPU time for each request shows what several cost whether or not it has. --code: measure the
+services and libraries of another checkout, with one reqserver, in turns with this one.
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-#: Requests after which, and seconds after which, a worker leaves a home where requests wait if they wait elsewhere, too. A move costs
-#: the time of a message there and back, which is long on a busy machine.
+#: Requests after which, and seconds after which, a worker leaves a home where requests wait if they wait elsewhere, too. A move
+#: costs the time of a message there and back, which is long on a busy machine.
 STAY_REQUESTS = 50
 STAY = 0.25
 
