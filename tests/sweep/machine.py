@@ -43,7 +43,7 @@ done
 mount -t tmpfs tmpfs "$here/root/run"
 mkdir -p "$here/root$results"
 mount --bind "$results" "$here/root$results"
-export HOME=/root SHELL=/bin/sh LC_ALL=C.UTF-8
+export HOME=/root SHELL=/bin/sh LC_ALL=C.UTF-8 PIP_RETRIES=0 PIP_DISABLE_PIP_VERSION_CHECK=1
 exec setpriv --bounding-set "$KEPT" --inh-caps "$KEPT" chroot "$here/root" "$@"
 """
 

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 #: Seconds that a call may take.
-SECONDS = 20
+SECONDS = 12
 
 
 class TookTooLong(BaseException):

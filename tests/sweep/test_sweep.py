@@ -10,6 +10,7 @@ import json
 import os
 import sys
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,8 @@ ROWS = [
 ]
 SKIP: Mapping[str, str] = _DATA["skip"]
 
+SIDES = ("ours", "salt")
+
 #: Seconds for all calls of one side.
 _SECONDS = 3000.0
 
@@ -47,21 +50,23 @@ class _Sides:
             "salt": ([str(oracle.venv / "bin/python"), str(_HERE / "salt_side.py")], {"PYTHONPATH": str(_HERE)}),
         }
 
-    def run(self, side: str, what: str, file: Path) -> None:
+    def run_both(self, what: str, files: Mapping[str, Path]) -> None:
+        """Run both programs at the same time. ``files``: side -> the file that it is told."""
+        with ThreadPoolExecutor() as pool:
+            errors = list(pool.map(lambda side: self._run(side, what, files[side]), SIDES))
+        assert not any(errors), errors
+
+    def _run(self, side: str, what: str, file: Path) -> str:
         command, env = self._commands[side]
-        errors = machine.run(
-            [*command, what, str(file)], self._directory / f"{side}-{what}", self.results, _SECONDS, env
-        )
-        assert not errors, errors
+        return machine.run([*command, what, str(file)], self._directory / f"{side}-{what}", self.results, _SECONDS, env)
 
 
 def test_the_functions_answer_as_salts(oracle: Oracle, tmp_path: Path) -> None:
     if reason := machine.missing():
         pytest.skip(reason)
     sides = _Sides(oracle, tmp_path)
-    for side in ("ours", "salt"):
-        sides.run(side, "functions", sides.results / f"{side}.json")
-    ours, salts = (json.loads((sides.results / f"{side}.json").read_text()) for side in ("ours", "salt"))
+    sides.run_both("functions", {side: sides.results / f"{side}.json" for side in SIDES})
+    ours, salts = (json.loads((sides.results / f"{side}.json").read_text()) for side in SIDES)
     wanted = os.environ.get("SWEEP", "*").split()
     made = {
         name: calls.of_function(salts[name])
@@ -71,9 +76,8 @@ def test_the_functions_answer_as_salts(oracle: Oracle, tmp_path: Path) -> None:
     assert made, "no function is selected"
     file = sides.results / "calls.json"
     file.write_text(json.dumps(made))
-    for side in ("ours", "salt"):
-        sides.run(side, "calls", file)
-    answers = [json.loads((sides.results / f"calls.json.{side}").read_text()) for side in ("ours", "salt")]
+    sides.run_both("calls", dict.fromkeys(SIDES, file))
+    answers = [json.loads((sides.results / f"calls.json.{side}").read_text()) for side in SIDES]
     differing = list(calls.compared(made, *answers))
     if report := os.environ.get("SWEEP_REPORT"):
         Path(report).write_text(json.dumps(differing, indent=1))

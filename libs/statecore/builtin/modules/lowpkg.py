@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -93,7 +94,18 @@ def file_dict(ctx: Context, *packages: str, **kwargs: object) -> dict[str, Any] 
         return f"Error:  {done.stderr.rstrip()}"
     rows = (line.split("\t") for line in done.stdout.splitlines())
     names = [row[1] for row in rows if row[0] == "installed" and len(row) > 1]
-    return {"errors": [], "packages": {name: output_lines(ctx.host, ["dpkg", "-L", name]) for name in names}}
+    return {"errors": [], "packages": _files(ctx, names)}
+
+
+def _files(ctx: Context, names: Sequence[str]) -> dict[str, list[str]]:
+    """Return a map of installed package to its files."""
+    if not names:
+        return {}
+    # One run for all packages: dpkg separates their lists by empty lines.
+    lists = "\n".join(output_lines(ctx.host, ["dpkg", "-L", *names])).split("\n\n")
+    if len(lists) == len(names):
+        return {name: each.splitlines() for name, each in zip(names, lists, strict=True)}
+    return {name: output_lines(ctx.host, ["dpkg", "-L", name]) for name in names}
 
 
 def info(ctx: Context, *packages: str, **kwargs: object) -> dict[str, dict[str, str]]:
