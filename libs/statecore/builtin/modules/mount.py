@@ -71,7 +71,7 @@ def is_mounted(ctx: Context, name: str) -> bool:
 
         salt '*' mount.is_mounted /mnt/share
     """
-    return mount_table.real_path(ctx.host, name) in mount_table.parse(ctx.host.mount_table())
+    return name.startswith("/") and mount_table.real_path(ctx.host, name) in mount_table.parse(ctx.host.mount_table())
 
 
 def get_mount_from_path(ctx: Context, path: str) -> str:

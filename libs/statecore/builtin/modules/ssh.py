@@ -259,11 +259,13 @@ def check_known_host(
     config: str | None = None,
     port: int | None = None,
     fingerprint_hash_type: str | None = None,
-) -> str:
+) -> object:
     """Return the change that a user's known_hosts needs to have this host with ``key`` or ``fingerprint``: "add",
-    "update", or "exists" for none.
+    "update", or "exists" for none. Without a hostname return {"status": "error", "error"}.
     """
-    known = get_known_host_entries(ctx, user, hostname or "", config, port, fingerprint_hash_type)
+    if not hostname:
+        return _error("hostname argument required")
+    known = get_known_host_entries(ctx, user, hostname, config, port, fingerprint_hash_type)
     if not known:
         return "add"
     wanted, column = (key, "key") if key else (fingerprint, "fingerprint")

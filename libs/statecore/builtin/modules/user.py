@@ -138,6 +138,8 @@ def chuid(ctx: Context, name: str, uid: int | str) -> bool:
     """Change the uid of a user. Files outside its home keep the old uid. Return whether the user has the new uid. Raise
     CommandError for an unknown user.
     """
+    if not str(uid).isdecimal():
+        raise InvocationError(f"uid is a number, not {uid!r}")
     return _attribute(ctx, name, "uid", int(uid), "-u")
 
 

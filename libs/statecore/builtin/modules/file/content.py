@@ -54,8 +54,9 @@ def contains(ctx: Context, path: str, text: str) -> bool:
     """Return whether a file contains the text; False if the file does not exist. White space around ``text`` is
     ignored.
     """
-    real_path = ctx.host.path(path)
-    return real_path.is_file() and str(text).strip() in real_path.read_text("utf-8", "replace")
+    if not _is_file(ctx, path):
+        return False
+    return str(text).strip() in ctx.host.path(path).read_text("utf-8", "replace")
 
 
 def contains_regex(ctx: Context, path: str, regex: str, lchar: str = "") -> bool:
@@ -64,18 +65,22 @@ def contains_regex(ctx: Context, path: str, regex: str, lchar: str = "") -> bool
     lchar
         characters to strip from the beginning of each line before matching
     """
-    real_path = ctx.host.path(path)
     pattern = _compiled(regex, 0)
     skipped = lchar.encode()
-    return real_path.is_file() and any(
-        pattern.search(line.lstrip(skipped) if skipped else line) for line in real_path.read_bytes().splitlines()
-    )
+    lines = ctx.host.path(path).read_bytes().splitlines() if _is_file(ctx, path) else []
+    return any(pattern.search(line.lstrip(skipped) if skipped else line) for line in lines)
 
 
 def contains_glob(ctx: Context, path: str, glob_expr: str) -> bool:
     """Return whether the whole content of a file matches a glob. Return False if the file does not exist."""
-    real_path = ctx.host.path(path)
-    return real_path.is_file() and fnmatch.fnmatchcase(real_path.read_text("utf-8", "replace"), glob_expr)
+    if not _is_file(ctx, path):
+        return False
+    return fnmatch.fnmatchcase(ctx.host.path(path).read_text("utf-8", "replace"), glob_expr)
+
+
+def _is_file(ctx: Context, path: str) -> bool:
+    """Return whether the host has a regular file at a path; False for a path that is not absolute."""
+    return str(path).startswith("/") and ctx.host.path(path).is_file()
 
 
 def search(

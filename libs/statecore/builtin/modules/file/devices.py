@@ -105,7 +105,7 @@ def mknod(
 
 def _is(ctx: Context, name: str, test: Callable[[int], bool]) -> bool:
     try:
-        return test(ctx.host.path(name).stat().st_mode)
+        return str(name).startswith("/") and test(ctx.host.path(name).stat().st_mode)
     except FileNotFoundError:
         return False
 

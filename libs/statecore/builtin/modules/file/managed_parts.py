@@ -129,7 +129,8 @@ def apply_template_on_contents(
 
         salt '*' file.apply_template_on_contents contents='{{ x }}' template=jinja context="{x: 1}" defaults="{}" saltenv=base
     """
-    variables = {**(defaults if isinstance(defaults, Mapping) else {}), **(context or {})}
+    given = [each for each in (defaults, context) if isinstance(each, Mapping)]
+    variables = {name: value for each in given for name, value in each.items()}
     return ctx.templates.render(str(contents), template, variables, saltenv=saltenv)
 
 

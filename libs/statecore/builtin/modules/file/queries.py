@@ -42,7 +42,7 @@ def access(ctx: Context, path: str, mode: str) -> bool:
 
 def is_link(ctx: Context, path: str, nostat: bool = False) -> bool:
     """Return whether the path is a symbolic link. ``nostat`` is accepted and has no effect."""
-    return ctx.host.path(path, follow=False).is_symlink()
+    return str(path).startswith("/") and ctx.host.path(path, follow=False).is_symlink()
 
 
 def readlink(ctx: Context, path: str, canonicalize: bool = False) -> str:
