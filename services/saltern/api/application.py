@@ -20,7 +20,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 from starlette.websockets import WebSocket
 
-from saltern.api import typed_calls
+from saltern.api import console, typed_calls
 from saltern.api.answers import Refused
 from saltern.api.bodies import BodyFault, lowstate_of, read_body
 from saltern.api.clients import Chunk, with_credentials
@@ -385,6 +385,8 @@ def application(api: Api) -> ASGIApp:
     routes: list[BaseRoute] = [Route(path, bound(handler), methods=list(verbs)) for path, verbs, handler in _ROUTES]
     routes += [Route(base + end, bound(hook), methods=["POST"]) for end in ("", "/{path:path}")]
     routes += [WebSocketRoute(path, on_socket) for path in ("/ws", "/ws/{token}")]
+    if settings.console:
+        routes += console.routes()
     if settings.app:
         routes += [Route(settings.app_path + end, app_page, methods=["GET"]) for end in ("", "/{rest:path}")]
     if settings.static:

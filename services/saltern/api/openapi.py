@@ -55,6 +55,7 @@ _ROWS: tuple[tuple[str, str, bool, str, tuple[int, ...]], ...] = (
     ("get", "/v1/jobs/{jid}", True, "One job, and its state on each minion", (200, 401, 404)),
     ("get", "/v1/jobs/{jid}/matrix", True, "One job as a table of minions and states", (200, 400, 401)),
     ("get", "/v1/jobs/{jid}/returns/{id}", True, "The return of one minion", (200, 401, 404)),
+    ("get", "/console", False, "Saltern's own page", (200,)),
     ("get", "/openapi.json", False, "This description", (200,)),
 )
 

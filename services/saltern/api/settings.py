@@ -38,6 +38,7 @@ class ApiSettings(Values):
     static_path: str = option("/static", "path of these files")
     app: str = option("", "HTML file that is served at app_path and for requests that ask for text/html")
     app_path: str = option("/app", "path of that file; whatever follows in the path is ignored")
+    console: bool = option(True, "serve Saltern's own page at /console")
     favicon: str = option("", "file that is served at /favicon.ico")
     root_prefix: str = option("", "path before all others, as in /salt; empty: none")
     webhook_url: str = option("/hook", "path of webhooks")

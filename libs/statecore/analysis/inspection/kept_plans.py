@@ -27,12 +27,16 @@ class KeptPlans:
             raise CommandError("the plan cannot be kept: this minion has no cachedir")
         self._directory = Path(cachedir) / "plans"
 
-    def keep(self, plan: PlanFile) -> str:
-        """Store a plan and return its new id. Raise CommandError if it cannot be written."""
-        name = secrets.token_hex(8)
+    def keep(self, plan: PlanFile, name: str = "") -> str:
+        """Store a plan under an id and return the id; without ``name`` it is new. A plan with this id is replaced.
+
+        Raise InvocationError for a malformed id, CommandError if the plan cannot be written.
+        """
+        name = name or secrets.token_hex(8)
+        path = self._path(name)
         try:
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            atomic_file.write(self._directory / f"{name}.json", json.dumps(plan), 0o600)
+            atomic_file.write(path, json.dumps(plan), 0o600)
             kept = sorted(self._directory.glob("*.json"), key=lambda path: path.stat().st_mtime_ns, reverse=True)
             for old in kept[MOST:]:
                 old.unlink(missing_ok=True)

@@ -58,7 +58,7 @@ def plan(
     mods: str | Sequence[str] | None = None,
     all_: bool = False,
     text: bool = False,
-    keep: bool = False,
+    keep: bool | str = False,
     **kwargs: object,
 ) -> object:
     """Return the changes that a state run would make: a map with ``summary`` and ``states``. Each state has its
@@ -66,7 +66,8 @@ def plan(
     not compile.
 
     ``all_=True`` includes the states that would not change. With ``keep=True`` the minion keeps the plan, and the map
-    also has its id as ``plan``: ``state.apply_plan`` applies it.
+    also has its id as ``plan``: ``state.apply_plan`` applies it. ``keep`` may be the id, too: a job for many minions
+    then gives all their plans one id.
 
     CLI Example:
 
@@ -82,7 +83,7 @@ def plan(
         if keep:
             run: dict[str, object] = {"options": options, "sls": slses}
             sealed = planfile.sealed(planned.predictions, planned.places, run, secrets.token_bytes(16))
-            kept = {"plan": _kept_plans(ctx).keep(sealed)}
+            kept = {"plan": _kept_plans(ctx).keep(sealed, "" if keep is True else str(keep))}
         if any(each["verdict"] == "fail" for each in report["states"]):
             ctx.scratch["retcode"] = 2
         if text:

@@ -21,7 +21,7 @@ TREE = {
 
 
 def kept(minion: Minion, *args: Any, **kwargs: Any) -> str:
-    returned = minion.runtime().call("state.plan", list(args), {"keep": True, **kwargs})
+    returned = minion.runtime().call("state.plan", list(args), {"keep": True} | kwargs)
     assert isinstance(returned.value, dict), returned.value
     return str(returned.value["plan"])
 
@@ -39,6 +39,15 @@ def test_a_plan_is_applied_once(minion: MakeMinion, sls: list[str]) -> None:
     again = one.runtime().call("state.apply_plan", [plan])
     assert again.retcode == 1
     assert f"there is no plan {plan}" in str(again.value)
+
+
+def test_the_id_may_be_chosen(minion: MakeMinion) -> None:
+    one = minion(TREE)
+    assert kept(one, "web", keep="c0ffee") == "c0ffee"
+    assert one.runtime().call("state.apply_plan", ["c0ffee"]).retcode == 0
+    wrong = one.runtime().call("state.plan", ["web"], {"keep": "../x"})
+    assert wrong.retcode == 1
+    assert "no id of a plan" in str(wrong.value)
 
 
 def test_the_pillar_of_the_plan_is_used(minion: MakeMinion) -> None:
