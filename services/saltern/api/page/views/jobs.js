@@ -119,6 +119,7 @@ export async function jobsView(place) {
     if (loading) return;
     loading = true;
     try {
+      /** @type {Record<string, any>} */
       const query = { ...filters(), limit: PAGE, ...(further ? { cursor } : {}) };
       const shell = Object.entries(query).map(([name, value]) => quoted(`${name}=${value === false ? "False" : value}`));
       const found = await get("/v1/jobs", { query, salt: `salt-run jobs.list_jobs ${shell.join(" ")}` });

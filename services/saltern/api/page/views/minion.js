@@ -30,7 +30,8 @@ export async function minionView(place) {
     body,
   );
   void about();
-  await { states, jobs, grains: () => data("grains.items"), pillar: () => data("pillar.items") }[tab]?.();
+  const tabs = /** @type {Record<string, () => Promise<void>>} */ ({ states, jobs, grains: () => data("grains.items"), pillar: () => data("pillar.items") });
+  await tabs[tab]();
 
   async function about() {
     try {
