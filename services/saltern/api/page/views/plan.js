@@ -119,6 +119,8 @@ export async function planView(place) {
     const known = new Map();
     /** @type {string[]} */
     const stock = [];
+    /** @type {Promise<void>[]} */
+    const loads = [];
     await follow(
       jid,
       (state) => {
@@ -134,7 +136,7 @@ export async function planView(place) {
           const group = groups.get(digest) ?? { digest, minions: [], jid, sealed, failed: answer.failed, plan: undefined, text: "", counts: {} };
           group.minions.push(minion);
           groups.set(digest, group);
-          if (group.minions.length === 1) void load(group);
+          if (group.minions.length === 1) loads.push(load(group));
         }
         const done = [...groups.values()].reduce((sum, group) => sum + group.minions.length, 0);
         const away = state.expected.filter((minion) => ["offline", "lost", "expired"].includes(state.states.get(minion) ?? "")).length;
@@ -144,6 +146,7 @@ export async function planView(place) {
       },
       () => gone,
     );
+    await Promise.all(loads);
     return stock;
   };
 
