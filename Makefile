@@ -23,7 +23,7 @@ PACKAGES := libs/statecore libs/saltwire libs/masterstore services
 PYTHON_FOUND = $(shell command -v $(PYTHON) || command -v python3)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab lab-down test test-fast test-one coverage check format docs reference tutorial bench bench-jobs bench-states lock oracle wheels deb changelog sbom sbom-images audit-dependencies interop moved-fleet security security-containers security-mutations fuzz browser-test chaos chaos-containers images container-test userland-test hosts-test formulas extensions-test sweep k8s-check k8s-run cluster cluster-down cluster-test clean
+.PHONY: help lab lab-down test test-fast test-one coverage check format docs reference tutorial bench bench-jobs bench-states lock oracle wheels deb changelog sbom sbom-images audit-dependencies interop moved-fleet security security-containers security-mutations fuzz browser-test console-check console-screenshots chaos chaos-containers images container-test userland-test hosts-test formulas extensions-test sweep k8s-check k8s-run cluster cluster-down cluster-test clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -138,8 +138,14 @@ container-test: $(VENV)/.ready ## test the system in real containers (a Docker e
 	$(BIN)/pytest -q -m "container and not chaos" --ignore tests/container/test_attacks.py tests/container
 
 # SaltGUI is not ours: where it is missing, its tests say so and are left out, in the gate as well.
-browser-test: $(VENV)/.ready ## test SaltGUI, unmodified, before the API in real Chromium (SALTGUI_DIR names SaltGUI; .ci/test-programs installs chromium)
+browser-test: $(VENV)/.ready tests/browser/node_modules/.ready ## test SaltGUI, unmodified, and the console in real Chromium (SALTGUI_DIR names SaltGUI; .ci/test-programs installs chromium)
 	SALTERN_NOTHING_SKIPPED= $(BIN)/pytest -q -m browser tests/browser
+
+console-check: tests/browser/node_modules/.ready ## check the types of the console's JavaScript (node)
+	tests/browser/node_modules/.bin/tsc -p tests/browser/tsconfig.json
+
+console-screenshots: $(VENV)/.ready ## write the pictures of docs/console.md (chromium)
+	$(BIN)/python -m tests.browser.console_screenshots docs/console
 
 chaos-containers: SECONDS := 60
 chaos-containers: $(VENV)/.ready ## make chaos with the containers of compose.yaml (SECONDS=60 SEED=; a Docker engine)
@@ -265,4 +271,9 @@ $(VENV)/.ready: requirements.lock tests/reclass.lock $(addsuffix /pyproject.toml
 .interop/%/.ready: tests/interop/%.lock
 	$(PYTHON_FOUND) .ci/new-environment .interop/$*
 	.interop/$*/bin/pip install -q --disable-pip-version-check --no-deps --require-hashes -r $<
+	@touch $@
+
+# axe-core and the checker of types, by the hashes of package-lock.json; nothing of it is shipped.
+tests/browser/node_modules/.ready: tests/browser/package-lock.json
+	npm ci --prefix tests/browser --ignore-scripts --no-audit --no-fund --loglevel=error
 	@touch $@

@@ -120,12 +120,12 @@ def test_the_parts_of_the_master_work(page: Any) -> None:
 def test_a_followed_state_run_goes_on_when_a_replica_dies(lab: ApiLab, page: Any, tmp_path: Any) -> None:
     (lab.tree / "salt" / "long.sls").write_text(HELD_SLS % tmp_path)
     page.goto("/console/#/run?tgt=*&fun=state.apply")
-    page.fill("#args", "long")
+    page.fill("#args", "long state_events=True")
     page.get_by_role("button", name="Run on 2 minions").click()
     page.get_by_role("dialog").get_by_role("button", name="Run", exact=True).click()
     until(lambda: len(list(tmp_path.glob("started-*"))) == 2, SOON, "both minions are in the middle of the run")
     # The first state is seen before any minion has returned.
-    expect(page.locator(".matrix .vrow:visible").first).to_contain_text("state done")
+    expect(page.locator(".matrix .vrow:visible").first).to_contain_text("state done", timeout=SOON * 1000)
     jid = page.url.rsplit("/", 1)[-1][:20]
     assert re.fullmatch(r"\d{20}", jid)
     # Whichever replica serves the stream: each is replaced once.

@@ -61,6 +61,7 @@ export async function jobView(place) {
   /** @type {any} */
   let job = null;
   let gone = false;
+  let closed = false;
   place.leave.push(() => { gone = true; });
 
   const summary = h("div", { class: "summary" });
@@ -171,6 +172,8 @@ export async function jobView(place) {
     ordered.sort((one, other) => one.at - other.at || (one.row.id < other.row.id ? -1 : 1));
     list.set(ordered.map((each) => each.row));
     drawSummary(every, failed, open);
+    // The first failure is shown by itself where there is room, until the user closes it.
+    if (!chosen && !closed && failed.length && innerWidth > 900) void choose(ordered.find((each) => each.row.answer?.failed)?.row.id ?? failed[0].id, false);
     if (chosen && list.item?.id !== chosen) {
       const index = list.items.findIndex((row) => row.id === chosen);
       if (index >= 0) list.go(index, false);
@@ -389,6 +392,7 @@ export async function jobView(place) {
   };
 
   const closeDetail = () => {
+    closed = true;
     chosen = "";
     delete detail.dataset.loaded;
     fill(detail);
@@ -470,8 +474,6 @@ export async function jobView(place) {
   draw();
   place.leave.push(listen());
   await loadAll();
-  const failed = [...rows.values()].filter((row) => row.answer?.failed).sort((one, other) => (one.id < other.id ? -1 : 1));
-  if (!chosen && failed.length && innerWidth > 900) void choose(failed[0].id, false);
   const look = async () => {
     if (gone) return;
     try {
