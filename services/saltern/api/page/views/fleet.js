@@ -2,6 +2,7 @@
 
 import { get } from "../api.js";
 import { fill, h, notice } from "../dom.js";
+import { events } from "../event_stream.js";
 import { ago, number } from "../format.js";
 import { targetWords } from "../shell_words.js";
 import { TargetField } from "../target_field.js";
@@ -146,9 +147,16 @@ export async function fleetView(place) {
   fill(place.main, h("div", { class: "bar" }, field.element, chips), list.element, empty);
   list.element.hidden = true;
   fill(empty, h("p", { class: "muted pad" }, "Loading the fleet ..."));
-  await Promise.all([load(), field.isAll && field.tgtType === "compound" ? field.look() : field.look()]);
+  await Promise.all([load(), field.look()]);
   const timer = window.setInterval(() => {
     if (!document.hidden) load().catch(() => {});
   }, AGAIN);
-  place.leave.push(() => clearInterval(timer));
+  // A minion that signs in or starts is shown soon; many at once are one look.
+  let due = 0;
+  const stop = events.listen((event) => {
+    if (!due && /^(salt\/(auth|key|presence)|minion_start|salt\/minion\/)/.test(event.tag)) {
+      due = window.setTimeout(() => { due = 0; load().catch(() => {}); }, 3000);
+    }
+  });
+  place.leave.push(() => { clearInterval(timer); clearTimeout(due); stop(); });
 }
