@@ -179,6 +179,9 @@ def test_local(ann: httpx.Client) -> None:
     silent = _run(ann, client="local", tgt="web1,nosuch", tgt_type="list", fun="test.ping", timeout=3)
     assert silent["web1"] is True
     assert silent["nosuch"].startswith("Minion did not return.")
+    full = _run(ann, client="local", tgt="web1,nosuch", tgt_type="list", fun="test.ping", timeout=3, full_return=True)
+    assert (full["nosuch"]["out"], full["nosuch"]["retcode"]) == ("no_return", 1)
+    assert _run(ann, client="local", tgt="nosuch", tgt_type="list", fun="test.ping") == {}
     assert _run(ann, client="local", tgt="id:web2", expr_form="grain", fun="test.ping") == {"web2": True}
     called = _run(ann, client="local", tgt="web1", fun="test.arg", arg=["a", 1], kwarg={"b": [2]})["web1"]
     assert called["args"] == ["a", 1]
@@ -211,9 +214,11 @@ def test_local_async_and_its_job(ann: httpx.Client) -> None:
 
 
 def test_batch_and_subset(ann: httpx.Client) -> None:
-    both = {"web1": True, "web2": True}
-    assert _run(ann, client="local_batch", tgt="*", fun="test.ping", batch="1") == both
-    assert _run(ann, client="local_batch", tgt="*", fun="test.ping", batch="50%") == both
+    for batch in ("1", "50%"):
+        answer = ann.post("/", json={"client": "local_batch", "tgt": "*", "fun": "test.ping", "batch": batch})
+        # A value for each minion, as in Salt.
+        assert answer.json() == {"return": [{"web1": True}, {"web2": True}]}
+    assert ann.post("/", json={"client": "local_batch", "tgt": "nosuch", "fun": "test.ping"}).json() == {"return": []}
     assert len(_run(ann, client="local_subset", tgt="*", fun="test.ping", subset=1)) == 1
     assert (
         ann.post("/", json={"client": "local_batch", "tgt": "*", "fun": "test.ping", "batch": "x"}).status_code == 400
@@ -582,7 +587,7 @@ PEPPER: dict[tuple[str, ...], Any] = {
     ("-E", "web[12]", "test.ping"): _PING,
     ("-G", "id:web1", "test.ping"): {"web1": True},
     ("-C", "web1 or G@id:web2", "test.ping"): _PING,
-    ("--batch=1", "*", "test.ping"): _PING,
+    ("--batch=1", "web1", "test.ping"): {"web1": True},
     ("--fail-any", "*", "test.ping"): _PING,
     ("--fail-all", "*", "test.ping"): _PING,
     ("web1", "test.echo", "hello"): {"web1": "hello"},

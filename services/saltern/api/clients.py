@@ -36,6 +36,10 @@ _SILENT = (
 )
 
 
+class Values(list[object]):
+    """Several values of one chunk: each becomes an element of the answer's list ``return``, as in Salt."""
+
+
 class ChunkError(Exception):
     """Raised for a malformed chunk of low data. The message is sent to the user."""
 
@@ -90,13 +94,13 @@ class Clients:
         job = await runs.publish(_job_call(chunk))
         return {"jid": job["jid"], "minions": job["minions"]} if job["jid"] else {}
 
-    async def _local_batch(self, runs: JobRuns, chunk: Chunk) -> dict[str, object]:
+    async def _local_batch(self, runs: JobRuns, chunk: Chunk) -> Values:
         call, size = _job_call(chunk), str(chunk.get("batch") or "100%")
         full, failhard = bool(chunk.get("full_return")), bool(chunk.get("failhard"))
         wait = _number(chunk, "batch_wait", 0.0)
         try:
             batch = runs.batch(call, size, self._timeout(chunk), failhard=failhard, wait=wait)
-            return {each.minion: _shown(each, full=full) async for each in batch}
+            return Values([{each.minion: _shown(each, full=full)} async for each in batch])
         except ValueError as error:
             raise ChunkError(f"batch must be a number or a percentage from 1 up, not {size!r}") from error
 
@@ -141,7 +145,8 @@ def _shown(found: JobReturn, *, full: bool) -> object:
     load = found.load
     if load is None:
         text = _SILENT.format(jid=found.jid)
-        return {"out": "no_return", "ret": text} if full else text
+        # salt-pepper's exit code looks at the retcode.
+        return {"out": "no_return", "ret": text, "retcode": 1} if full else text
     if not full:
         return load.get("return")
     more = {name: load[name] for name in ("out", "retcode") if name in load}

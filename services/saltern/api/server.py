@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from saltern.api.answers import Refused, status_of
 from saltern.api.bodies import JSON, accepted, read_body, written
-from saltern.api.clients import Clients
+from saltern.api.clients import Clients, Values
 from saltern.api.event_feed import EventFeed
 from saltern.api.guard import check_origin
 from saltern.api.sessions import Sessions, User
@@ -79,11 +79,11 @@ class Api:
         """Run chunks of low data one after the other with the rights of the token's user. Return the list of their
         values.
         """
-        found = []
+        found: list[object] = []
         for chunk in chunks:
             value = await self.clients.run(chunk, token)
             note_jid(request, value)
-            found.append(value)
+            found += value if isinstance(value, Values) else [value]
         return found
 
 

@@ -20,13 +20,23 @@ _HEADER = "# Written by `saltern lab up`; what you change here is changed back. 
 #: Event tag -> reaction SLS, used if the state tree has the file.
 _REACTIONS: Mapping[str, str] = {"site/refresh": "reactor/refresh.sls"}
 
+#: User of the lab's API, who may do everything.
+API_USER = "admin"
+
+_API_CLIENTS = (
+    *("local", "local_async", "local_batch", "local_subset"),
+    *("runner", "runner_async", "wheel", "wheel_async"),
+)
+
 #: Seconds between two sign-ins of a minion whose key is not accepted yet.
 _ACCEPTANCE_WAIT = 1
 
 
 def master_options(settings: Settings, paths: Paths, password: str) -> dict[str, object]:
     """Return the configuration options of the lab's master roles and operator commands. ``password``: Redis' password."""
-    ports = {name: port for name, port in settings.ports.items() if name not in ("redis_port", "health_port")}
+    ports = {
+        name: port for name, port in settings.ports.items() if name not in ("redis_port", "health_port", "api_port")
+    }
     reactor = [
         {tag: [str(settings.tree / path)]} for tag, path in _REACTIONS.items() if (settings.tree / path).is_file()
     ]
@@ -39,6 +49,16 @@ def master_options(settings: Settings, paths: Paths, password: str) -> dict[str,
         "log_level": "info",
         **_roots(settings),
         **({"reactor": reactor} if reactor else {}),
+        **(_api_options(settings, paths) if settings.api else {}),
+    }
+
+
+def _api_options(settings: Settings, paths: Paths) -> dict[str, object]:
+    users = {"^filename": str(paths.users), "^filetype": "text", API_USER: [".*", "@runner", "@wheel", "@jobs"]}
+    return {
+        "external_auth": {"file": users},
+        "netapi_enable_clients": list(_API_CLIENTS),
+        "rest_cherrypy": {"host": LOOPBACK, "port": settings.ports["api_port"], "disable_ssl": True},
     }
 
 
@@ -94,6 +114,8 @@ def write_all(settings: Settings, paths: Paths, redis_server: Path, programs: Pa
         directory.mkdir(mode=0o700, exist_ok=True)
     password = _password(paths.redis_password)
     make_keys(paths.etc / "keys")
+    if settings.api:
+        write(paths.users, f"{API_USER}:{_password(paths.api_password)}\n")
     write(paths.etc / "master", _yaml("master", master_options(settings, paths, password)))
     write(paths.etc / "redis.conf", render_redis_conf(settings.ports["redis_port"], password))
     for index, minion in enumerate(settings.minions):

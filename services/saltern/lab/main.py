@@ -23,7 +23,7 @@ from saltern.kit.command.launcher import INTERRUPTED
 from saltern.kit.config.master import ConfigError
 from saltern.lab import files, settings
 from saltern.lab.minions import accept_keys, master, wheel_of
-from saltern.lab.plan import KeyStuckError, LabError, Paths, Program, Settings, check_free, programs
+from saltern.lab.plan import LOOPBACK, KeyStuckError, LabError, Paths, Program, Settings, check_free, programs
 from saltern.lab.readiness import Readiness, log_sizes
 from saltern.lab.redis_server import find_redis_server, redis_url
 from saltern.lab.supervisor import Supervisor, clean_environment, end_all, marked, wait_until
@@ -226,12 +226,14 @@ def _alone(paths: Paths, *, make: bool) -> Iterator[None]:
 
 
 def _closing(paths: Paths, chosen: Settings) -> str:
+    url, password = f"http://{LOOPBACK}:{chosen.ports['api_port']}", shlex.quote(str(paths.api_password))
+    login = f"""\n  curl -si {url}/login -d eauth=file -d username={files.API_USER} -d password="$(cat {password})\""""
     return f"""
 Try:
   . {shlex.quote(str(paths.env))}
   salt '*' test.ping
   salt {chosen.minions[0]} state.apply test=True
-  salt-run jobs.list_jobs
+  salt-run jobs.list_jobs{login if chosen.api else ""}
 The host of each minion is a plain directory without programs: cmd.run, packages and services need the lab in containers
 (docker compose up), or a minion on a real host. On this machine itself: salt-call --local cmd.run uptime
 `saltern lab down` ends the lab."""

@@ -20,6 +20,9 @@ LOOPBACK = "127.0.0.1"
 
 REDIS = "redis"
 
+#: The role that ``--api`` adds.
+API = "api"
+
 _HIGHEST_PORT = 65535
 
 
@@ -42,6 +45,7 @@ PORTS: Mapping[str, PortRow] = {
     "workers_port": PortRow(4516, "reqserver", "requests handed to workers"),
     # Not 6379, which a Redis of this machine often uses.
     "redis_port": PortRow(16379, REDIS, "Redis"),
+    "api_port": PortRow(8000, API, "HTTP of the API"),
     # First of consecutive ports, one for each role and minion.
     "health_port": PortRow(4520, "", "health of"),
 }
@@ -56,6 +60,8 @@ class Settings:
     workers: int
     #: Option of PORTS -> port number.
     ports: Mapping[str, int]
+    #: Whether Salt's REST API runs, too.
+    api: bool = False
 
 
 @dataclass(frozen=True)
@@ -130,6 +136,16 @@ class Paths:
         return self.etc / "redis.password"
 
     @property
+    def api_password(self) -> Path:
+        """Path of the file with the password of the API's user ``admin``."""
+        return self.etc / "api.password"
+
+    @property
+    def users(self) -> Path:
+        """Path of the file with the API's users and their passwords."""
+        return self.etc / "users"
+
+    @property
     def settings(self) -> Path:
         """Path of the JSON file with the settings of the last ``saltern lab up``."""
         return self.root / "lab.json"
@@ -170,6 +186,7 @@ def programs(settings: Settings) -> tuple[Program, ...]:
         Program(REDIS, ("run/redis-server", "etc/redis.conf"), tuple(_uses(settings, REDIS))),
         *(_role(settings, role, next(health)) for role in ROLES),
         *(_minion(minion, next(health)) for minion in settings.minions),
+        *([_api(settings, next(health))] if settings.api else []),
     ]
     _check_ports(rows)
     return tuple(rows)
@@ -178,6 +195,11 @@ def programs(settings: Settings) -> tuple[Program, ...]:
 def _role(settings: Settings, role: str, health: int) -> Program:
     uses = (*_uses(settings, role), _health_use(health, role))
     return Program(role, _words(role, "etc"), uses, health, role=role)
+
+
+def _api(settings: Settings, health: int) -> Program:
+    # A process of its own: the libraries of the web are no business of the parent that forks the roles.
+    return Program(API, _words(API, "etc"), (*_uses(settings, API), _health_use(health, API)), health)
 
 
 def _minion(minion: str, health: int) -> Program:

@@ -8,9 +8,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
-from saltern.lab.plan import PORTS, LabError, Settings, flag
+from saltern.lab.plan import API, PORTS, LabError, Settings, flag
 
 #: Names of minions become names of files and of the lab's programs.
 _MINION_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -27,6 +27,7 @@ class RequestedSettings:
     tree: Path | None = None
     minions: tuple[str, ...] | None = None
     workers: int | None = None
+    api: bool | None = None
     #: Number added to every default port.
     shift: int | None = None
     ports: Mapping[str, int] | None = None
@@ -46,6 +47,11 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         help=f"ids of the minions, separated by commas (default: {','.join(_DEFAULT_MINIONS)})",
     )
     parser.add_argument("--workers", type=int, metavar="N", help=f"number of mworkers (default: {_DEFAULT_WORKERS})")
+    parser.add_argument(
+        "--api",
+        action=argparse.BooleanOptionalAction,
+        help="also run Salt's REST API, for a user `admin` (default: no)",
+    )
     parser.add_argument("--shift", type=int, metavar="N", help="number added to every default port (default: 0)")
     for name, row in PORTS.items():
         what = f"{row.meaning} {'each program, in a row' if not row.program else ''}".strip()
@@ -60,6 +66,7 @@ def requested_settings(flags: argparse.Namespace) -> RequestedSettings:
         tree=flags.tree.absolute() if flags.tree else None,
         minions=_minions(flags.minions) if flags.minions is not None else None,
         workers=_workers(flags.workers) if flags.workers is not None else None,
+        api=flags.api,
         shift=flags.shift,
         ports={name: port for name in PORTS if (port := getattr(flags, name)) is not None},
     )
@@ -81,6 +88,7 @@ def settle(wanted: RequestedSettings, last: Settings | None) -> Settings:
         minions=wanted.minions or (last.minions if last else _DEFAULT_MINIONS),
         workers=wanted.workers or (last.workers if last else _DEFAULT_WORKERS),
         ports={**usual, **kept, **(wanted.ports or {})},
+        api=wanted.api if wanted.api is not None else last is not None and last.api,
     )
 
 
@@ -91,6 +99,7 @@ def dump(settings: Settings) -> str:
         "minions": list(settings.minions),
         "workers": settings.workers,
         "ports": dict(settings.ports),
+        "api": settings.api,
     }
     return json.dumps(values, indent=2) + "\n"
 
@@ -102,6 +111,8 @@ class _Saved(TypedDict):
     minions: list[str]
     workers: int
     ports: dict[str, int]
+    #: Missing, as the port of the API is, in the settings of a lab of an earlier version.
+    api: NotRequired[bool]
 
 
 def load(path: Path) -> Settings | None:
@@ -112,7 +123,11 @@ def load(path: Path) -> Settings | None:
             tree=Path(values["tree"]),
             minions=_minions(",".join(values["minions"])),
             workers=_workers(values["workers"]),
-            ports={name: int(values["ports"][name]) for name in PORTS},
+            ports={
+                name: int(values["ports"].get(name, row.default) if row.program == API else values["ports"][name])
+                for name, row in PORTS.items()
+            },
+            api=bool(values.get("api")),
         )
     except FileNotFoundError:
         return None
@@ -132,6 +147,7 @@ def differences(running: Settings, wanted: Settings) -> list[str]:
             ("--tree", running.tree, wanted.tree),
             ("--minions", ",".join(running.minions), ",".join(wanted.minions)),
             ("--workers", running.workers, wanted.workers),
+            ("--api", running.api, wanted.api),
         )
         if now != then
     ]

@@ -11,6 +11,7 @@ import pytest
 from saltern.lab.plan import PORTS, LabError, Settings, describe, programs
 
 SETTINGS = Settings(Path("/tree"), ("web1", "web2"), 2, {name: row.default for name, row in PORTS.items()})
+WITH_API = replace(SETTINGS, api=True)
 
 
 def with_ports(ports: Mapping[str, int]) -> Settings:
@@ -25,10 +26,17 @@ def test_every_role_and_minion_is_there_and_redis_comes_first() -> None:
 
 
 def test_every_configured_port_has_exactly_one_program_that_binds_it() -> None:
-    uses = [use.number for one in programs(SETTINGS) for use in one.uses]
+    uses = [use.number for one in programs(WITH_API) for use in one.uses]
     assert len(uses) == len(set(uses))
     for name, row in PORTS.items():
         assert row.default in uses, name
+
+
+def test_the_api_runs_where_it_is_asked_for_and_last() -> None:
+    (api,) = programs(WITH_API)[len(programs(SETTINGS)) :]
+    assert (api.name, api.words, api.group) == ("api", ("saltern", "api", "-c", "etc"), "master")
+    # A role of the parent that forks all others has the libraries of all.
+    assert api.role == ""
 
 
 def test_health_ports_are_a_row_and_each_is_the_one_that_is_asked() -> None:

@@ -113,8 +113,7 @@ class JobRuns:
         """
         job = await self.publish(call)
         if not job["jid"]:
-            for minion in job["missing"] if call.tgt_type == "list" else ():
-                yield JobReturn(minion, "", None)
+            # No job was published, so that there is none in which a minion of a list could be silent.
             return
         async for found in self.follow(job, timeout):
             if found is not None:
