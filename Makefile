@@ -5,6 +5,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 # Options of `saltern lab up`, as in make lab LAB="--shift 20000".
 LAB ?=
+# `make lab API=1`: Salt's REST API on port 8000, too.
+API ?=
 #: The virtual environment of real Salt, which tests compare with. ORACLE= (empty) skips these tests.
 ORACLE ?= .oracle
 #: Releases of Salt that `make interop` starts, besides the oracle's.
@@ -23,14 +25,14 @@ PACKAGES := libs/statecore libs/saltwire libs/masterstore services
 PYTHON_FOUND = $(shell command -v $(PYTHON) || command -v python3)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab lab-down test test-fast test-one coverage check format docs reference tutorial bench bench-jobs bench-states lock oracle wheels deb changelog sbom sbom-images audit-dependencies interop moved-fleet security security-containers security-mutations fuzz browser-test console-check console-screenshots chaos chaos-containers images container-test userland-test hosts-test formulas extensions-test sweep k8s-check k8s-run cluster cluster-down cluster-test clean
+.PHONY: help lab lab-down test test-fast test-one coverage check format docs reference tutorial bench bench-jobs bench-states bench-api lock oracle wheels deb changelog sbom sbom-images audit-dependencies interop api-compare moved-fleet security security-containers security-mutations fuzz browser-test console-check console-screenshots chaos chaos-containers images container-test userland-test hosts-test formulas extensions-test sweep k8s-check k8s-run cluster cluster-down cluster-test clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-lab: $(VENV)/.ready ## start a master, Redis and two minions on loopback; run a highstate on both
+lab: $(VENV)/.ready ## start a master, Redis and two minions on loopback; run a highstate on both (API=1: the REST API, too)
 	@$(BIN)/python -m compileall -q libs services
-	@$(BIN)/saltern lab up $(LAB)
+	@$(BIN)/saltern lab up $(if $(API),--api) $(LAB)
 
 lab-down: $(VENV)/.ready ## stop the lab; its data stays in .lab/
 	@$(BIN)/saltern lab down
@@ -96,6 +98,10 @@ JOBS ?= 1000,10000,100000,1000000
 
 bench-jobs: $(VENV)/.ready oracle .saltext-redis/.ready ## measure the job cache with 1,000 to 1,000,000 jobs (JOBS=) beside Salt's (minutes, 4 GB)
 	$(BIN)/python -m bench.jobs --jobs $(JOBS) --salt $(abspath $(ORACLE)) --saltext $(abspath .saltext-redis)
+
+bench-api: $(VENV)/.ready oracle ## measure 300 requests a second at the API beside salt-api's, and 1,000 listeners to events
+	$(BIN)/python -m compileall -q libs services
+	$(BIN)/python -m bench.api --salt $(abspath $(ORACLE))
 
 oracle: $(ORACLE)/.ready ## install real Salt into a virtual environment of its own
 
@@ -186,7 +192,10 @@ cluster-test: $(VENV)/.ready ## test overlays/lab and ha on a real cluster: poli
 
 interop: $(VENV)/.ready oracle $(RELEASES:%=.interop/%/.ready) ## test stock minions at our master and our minion at stock masters, three releases (root, minutes)
 	SALTERN_ORACLE=$(abspath .oracle) SALTERN_INTEROP=$(abspath .interop) $(BIN)/pytest -q -m interop \
-	    --ignore tests/interop/test_moved_fleet.py tests/interop
+	    --ignore tests/interop/test_moved_fleet.py --ignore tests/interop/test_api_answers.py tests/interop
+
+api-compare: $(VENV)/.ready oracle ## send the same 267 requests to a stock salt-api 3008.3 and to ours, and compare the answers (ten minutes)
+	SALTERN_ORACLE=$(abspath .oracle) $(BIN)/pytest -q -m interop tests/interop/test_api_answers.py
 
 moved-fleet: $(VENV)/.ready oracle .interop/$(lastword $(RELEASES))/.ready ## move a fleet of real Salt over by docs/moving.md, and back (root, ten minutes)
 	SALTERN_ORACLE=$(abspath .oracle) SALTERN_INTEROP=$(abspath .interop) $(BIN)/pytest -q -m interop tests/interop/test_moved_fleet.py

@@ -27,7 +27,7 @@ from typing import Any
 
 import yaml
 
-from bench.run import _family, _pss
+from bench.run import family, pss
 from bench.systems import MINIONS, OURS, System, salt, saltern
 
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -38,9 +38,9 @@ _CROWD_SECONDS = 900.0
 
 def parts(system: System) -> tuple[list[int], list[int]]:
     """Return (process ids of the master, process ids of its two real minions)."""
-    everything = _family(system.roots.values())
+    everything = family(system.roots.values())
     heads = [pid for pid in everything if _is_minion(pid)]
-    minions = set(_family(heads))
+    minions = set(family(heads))
     return [pid for pid in everything if pid not in minions], sorted(minions)
 
 
@@ -137,8 +137,8 @@ def idle(system: System) -> dict[str, float]:
     time.sleep(5)
     master, real = parts(system)
     return {
-        "idle master": sum(_pss(pid) for pid in master) / 1024,
-        "idle minion": sum(_pss(pid) for pid in real) / 1024 / len(MINIONS),
+        "idle master": sum(pss(pid) for pid in master) / 1024,
+        "idle minion": sum(pss(pid) for pid in real) / 1024 / len(MINIONS),
         "idle master rss": sum(_rss(pid) for pid in master) / 1024,
         "idle minion rss": sum(_rss(pid) for pid in real) / 1024 / len(MINIONS),
     }

@@ -50,7 +50,7 @@ def round_trips(system: System) -> list[float]:
 
 def memory(system: System) -> list[float]:
     """Return the megabytes (PSS: shared pages count once) of all processes of the system."""
-    return [sum(_pss(pid) for pid in _family(system.roots.values())) / 1024]
+    return [sum(pss(pid) for pid in family(system.roots.values())) / 1024]
 
 
 MEASURES = (
@@ -62,7 +62,7 @@ MEASURES = (
 )
 
 
-def _family(roots: Iterable[int]) -> list[int]:
+def family(roots: Iterable[int]) -> list[int]:
     """Return the process ids of the given processes and all their descendants."""
     children: dict[int, list[int]] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
@@ -77,7 +77,8 @@ def _family(roots: Iterable[int]) -> list[int]:
     return found
 
 
-def _pss(pid: int) -> float:
+def pss(pid: int) -> float:
+    """Return the kilobytes (PSS: shared pages count once) of a process; 0 if it has ended."""
     try:
         rollup = Path(f"/proc/{pid}/smaps_rollup").read_text("ascii")
     except OSError:

@@ -96,10 +96,12 @@ def write_tree(directory: Path) -> Path:
 
 
 @contextlib.contextmanager
-def saltern(directory: Path, workers: int | None = None) -> Iterator[System]:
+def saltern(
+    directory: Path, workers: int | None = None, options: Mapping[str, object] | None = None
+) -> Iterator[System]:
     """Run Saltern's lab with the benchmark's tree while the ``with`` block runs, which gets the System.
 
-    ``workers``: number of workers; None: the lab's default.
+    ``workers``: number of workers; None: the lab's default. ``options``: further options of the master.
     """
     write_tree(directory / "srv" / "salt")
     for name in ("pillar", "reactor"):
@@ -109,16 +111,16 @@ def saltern(directory: Path, workers: int | None = None) -> Iterator[System]:
     more = lab / "etc" / "master.d"
     more.mkdir(parents=True)
     # As the other master: bench.fleet brings minions that nobody knows, and a line of log for each costs a twentieth.
-    _write(more / "bench.conf", {"auto_accept": True, "log_level": "error"})
+    _write(more / "bench.conf", {"auto_accept": True, "log_level": "error", **(options or {})})
     binaries = Path(sys.executable).parent
-    options = ["--dir", str(lab), "--tree", str(directory / "srv"), "--minions", ",".join(MINIONS), "--no-apply"]
-    options += ["--workers", str(workers)] if workers else []
+    words = ["--dir", str(lab), "--tree", str(directory / "srv"), "--minions", ",".join(MINIONS), "--no-apply"]
+    words += ["--workers", str(workers)] if workers else []
     names = ("publish", "ret", "control", "event-pull", "event-pub", "workers", "redis")
     for name, port in zip(names, free_ports(len(names)), strict=True):
-        options += [f"--{name}-port", str(port)]
+        words += [f"--{name}-port", str(port)]
     # Each program has a port for its probes.
-    options += ["--health-port", str(_row_of_ports(_PROGRAMS + (workers or 0)))]
-    up = [str(binaries / "saltern"), "lab", "up", *options]
+    words += ["--health-port", str(_row_of_ports(_PROGRAMS + (workers or 0)))]
+    up = [str(binaries / "saltern"), "lab", "up", *words]
     subprocess.run(up, check=True, stdout=subprocess.DEVNULL, timeout=_START_SECONDS)
     try:
         root = Supervisor(Paths(lab), binaries).pid()
@@ -134,10 +136,12 @@ def saltern(directory: Path, workers: int | None = None) -> Iterator[System]:
 
 
 @contextlib.contextmanager
-def salt(directory: Path, venv: Path, workers: int | None = None) -> Iterator[System]:
+def salt(
+    directory: Path, venv: Path, workers: int | None = None, options: Mapping[str, object] | None = None
+) -> Iterator[System]:
     """Run real Salt while the ``with`` block runs, which gets the System. Its options are Salt's defaults, except paths and ports.
 
-    New minion keys are accepted. ``workers``: number of workers; None: Salt's default.
+    New minion keys are accepted. ``workers``: number of workers; None: Salt's default. ``options``: further options of the master.
     """
     publish, ret = free_ports(2)
     config = directory / "etc"
@@ -153,6 +157,7 @@ def salt(directory: Path, venv: Path, workers: int | None = None) -> Iterator[Sy
         "file_roots": {"base": [str(tree)]},
     }
     master |= {"worker_threads": workers} if workers else {}
+    master |= options or {}
     _write(config / "master", master)
     with contextlib.ExitStack() as stack:
         log = stack.enter_context((directory / "log").open("wb"))
@@ -162,7 +167,7 @@ def salt(directory: Path, venv: Path, workers: int | None = None) -> Iterator[Sy
             own.mkdir()
             root = own / "bench"
             root.mkdir()
-            options = common | {
+            of_minion = common | {
                 "id": minion,
                 "root_dir": str(own),
                 "master": "127.0.0.1",
@@ -171,7 +176,7 @@ def salt(directory: Path, venv: Path, workers: int | None = None) -> Iterator[Sy
                 "acceptance_wait_time": 1,
                 "grains": {"bench_root": str(root)},
             }
-            _write(own / "minion", options)
+            _write(own / "minion", of_minion)
             roots[minion] = _started(stack, [str(venv / "bin" / "salt-minion"), "-c", str(own)], log)
         client = [str(venv / "bin" / "python"), str(Path(__file__).parent / "client_salt.py"), str(config)]
         system = System(STOCK, venv / "bin", config, client, roots)

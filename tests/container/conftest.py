@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import bcrypt
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -38,14 +39,22 @@ RUN = dict[str, dict[str, Any]]
 class Lab:
     """The compose project of this run."""
 
+    #: The password of the API's user `admin`.
+    password = "pw-of-admin"
+
     def __init__(self, tree: Path) -> None:
         self.tree = tree
+        users = tree.parent / "users"
+        users.write_text(f"admin:{bcrypt.hashpw(self.password.encode(), bcrypt.gensalt(4)).decode()}\n")
+        users.chmod(0o644)
         self.project = f"saltern-test-{os.getpid()}"
         # Ports are the engine's choice: a developer's own lab may be up beside this one.
         self.environment = os.environ | {
             "STATE_TREE": str(tree),
             "PUBLISH_PORT": "",
             "RET_PORT": "",
+            "API_PORT": "",
+            "API_USERS": str(users),
             "WEB1_PORT": "",
             "WEB2_PORT": "",
             "COMPOSE_ANSI": "never",
@@ -263,7 +272,8 @@ def lab(engine: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]
         yield lab
     finally:
         if not os.environ.get("SALTERN_KEEP_LAB"):
-            lab.compose("--profile", "cli", "down", "--volumes", "--remove-orphans", "--timeout", "5", check=False)
+            profiles = ("--profile", "cli", "--profile", "api")
+            lab.compose(*profiles, "down", "--volumes", "--remove-orphans", "--timeout", "5", check=False)
 
 
 @pytest.fixture(scope="session")
