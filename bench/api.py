@@ -129,7 +129,10 @@ class Client:
 
 
 async def send(api: Api, rate: float, seconds: float) -> list[float]:
-    """Send ``rate`` requests a second for some seconds. Return the seconds that each request took from its planned time on."""
+    """Send ``rate`` requests a second for some seconds. Return the seconds of each request, from its planned time on.
+
+    Requests to which the minion did not return in time are left out.
+    """
     ping = {"client": "local", "tgt": MINIONS[0], "fun": "test.ping"}
     clients = [await Client.connected(api.port, api.token) for _ in range(_CONNECTIONS)]
     expected = json.dumps({"return": [{MINIONS[0]: True}]}).encode()
@@ -142,9 +145,9 @@ async def send(api: Api, rate: float, seconds: float) -> list[float]:
             due = started + index / rate
             await asyncio.sleep(max(0.0, due - time.perf_counter()))
             answer = await client.ask("/", ping)
-            if answer != expected:
-                raise RuntimeError(answer.decode())
-            times.append(time.perf_counter() - due)
+            # A minion that has too much to do answers late, which is not the API's doing.
+            if answer == expected:
+                times.append(time.perf_counter() - due)
 
     try:
         await asyncio.gather(*(work(number, client) for number, client in enumerate(clients)))
@@ -194,11 +197,12 @@ def measured(api: Api, rate: float, seconds: float) -> dict[str, float]:
     times = asyncio.run(send(api, rate, seconds))
     took = time.perf_counter() - began
     used = cpu_seconds([api.pid]) - used
+    sent = int(rate * seconds)
     return {
-        "requests a second": len(times) / took,
-        "CPU ms of the API a request": 1000 * used / len(times),
-        "CPU share of the API": used / took,
-        "median ms": 1000 * statistics.median(times),
+        "requests a second": sent / took,
+        "with a return, percent": 100 * len(times) / sent,
+        "CPU ms of the API a request": 1000 * used / sent,
+        "median ms": 1000 * statistics.median(times) if times else float("nan"),
     }
 
 

@@ -72,7 +72,8 @@ def requests() -> list[Request]:
         for case in group["cases"]:
             body: dict[str, Any] = {}
             if "json" in case:
-                body["json"] = {**group.get("json", {}), **case["json"]}
+                fields = {**group.get("json", {}), **case["json"]}
+                body["json"] = {name: value for name, value in fields.items() if value != "left out"}
             elif "form" in case:
                 body["data"] = case["form"]
             elif "raw" in case:

@@ -228,6 +228,8 @@ def test_batch_and_subset(ann: httpx.Client) -> None:
 def test_runners(ann: httpx.Client) -> None:
     assert sorted(_run(ann, client="runner", fun="manage.present")) == ["web1", "web2"]
     assert _run(ann, client="runner", fun="test.arg", arg=["a"], kwarg={"b": 1}, c=2)
+    # As SaltGUI asks: the target is an argument of the runner.
+    assert list(_run(ann, client="runner", fun="cache.grains", tgt="web1")) == ["web1"]
     full = _run(ann, client="runner", fun="manage.present", full_return=True)
     assert full["tag"] == f"salt/run/{full['data']['jid']}/ret"
     assert (full["data"]["fun"], full["data"]["user"], full["data"]["success"]) == (

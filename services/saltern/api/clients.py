@@ -21,9 +21,12 @@ Chunk: TypeAlias = Mapping[str, Any]
 _RESERVED = frozenset(
     {
         *("client", "fun", "arg", "kwarg", "token", "username", "password", "eauth", "timeout", "full_return"),
-        *("tgt", "tgt_type", "expr_form", "print_event", "token_expire"),
+        *("print_event", "token_expire"),
     }
 )
+
+#: Fields that are arguments of runners such as cache.grains, but of no wheel function.
+_TARGET = frozenset({"tgt", "tgt_type", "expr_form"})
 
 #: Fields of a chunk of local clients that become keyword arguments of the publication.
 _PASSED_ON = ("delimiter", "metadata", "module_executors", "executor_opts", "ret_config", "ret_kwargs", "start_event")
@@ -126,7 +129,7 @@ class Clients:
         return {"tag": started["tag"], "jid": started["jid"]}
 
     async def _wheel(self, runs: JobRuns, chunk: Chunk) -> object:
-        fun, arg, kwarg = _master_call(chunk)
+        fun, arg, kwarg = _wheel_call(chunk)
         # A wheel function may fetch repositories.
         return await self._link.call(
             "wheel", timeout=300.0, token=chunk["token"], fun=fun, arg=arg, kwarg=kwarg, full=True
@@ -168,6 +171,11 @@ def _job_call(chunk: Chunk) -> JobCall:
         name: chunk[name] for name in ("ret", "jid", "when_back", "no_replay") if chunk.get(name)
     }
     return JobCall(tgt, tgt_type, chunk["fun"], [*arg, {"__kwarg__": True, **kwarg}] if kwarg else arg, kwargs, fields)
+
+
+def _wheel_call(chunk: Chunk) -> tuple[str, list[object], dict[str, object]]:
+    """Return (function, arguments, keyword arguments) of a chunk of a wheel client; a target is left out. Raises ChunkError."""
+    return _master_call({name: value for name, value in chunk.items() if name not in _TARGET})
 
 
 def _master_call(chunk: Chunk) -> tuple[str, list[object], dict[str, object]]:
