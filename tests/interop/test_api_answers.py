@@ -155,7 +155,10 @@ def reduced(value: Any) -> Any:
             if name not in left_out
         }
     if isinstance(value, list):
-        return [reduced(each) for each in value]
+        found = [reduced(each) for each in value]
+        # Batches return in any order.
+        by_minion = all(isinstance(each, dict) and list(each) in (["web1"], ["web2"]) for each in found)
+        return sorted(found, key=list) if by_minion else found
     if isinstance(value, str):
         for pattern, word in VOLATILE:
             value = pattern.sub(word, value)
