@@ -15,8 +15,10 @@ import zmq
 from saltern.kit.links.control import ControlClient
 from saltern.kit.links.event_bus import EventSubscriber
 from saltern.kit.links.sockets import LinkKeys
+from tests.conftest import Oracle
+from tests.interop.stock import StockMinion, need_namespace
 from tests.roles.conftest import NewLab
-from tests.roles.lab import SOON, Held, Lab, until
+from tests.roles.lab import SOON, STARTUP, Held, Lab, until
 
 pytestmark = [pytest.mark.roles, pytest.mark.redis]
 
@@ -230,3 +232,23 @@ def test_requests_of_both_reqservers_are_answered_by_the_same_workers(well: Lab)
     until(lambda: sum(away()) == 3, SOON, "each worker is idle for one of them")
     for worker in ("mworker", "mworker2", "mworker3"):
         until(lambda worker=worker: lab.metric(worker, "salt_worker_links") == 2, SOON, f"{worker} has both links")  # type: ignore[misc]
+
+
+@pytest.mark.oracle
+def test_a_stock_minion_goes_on_at_the_other_reqserver(module_labs: NewLab, oracle: Oracle) -> None:
+    """It reconnects by itself. A return that was under way it sends again after its return_retry_timer, here 1 to 2 s."""
+    need_namespace()
+    lab = module_labs(minions=(), workers=2, reqservers=2)
+    lab.start_all(*lab.roles)
+    minion = StockMinion("stock1", oracle.venv, lab)
+    minion.start()
+    try:
+        until(lambda: lab.run("salt", "-t", "2", "stock1", "test.ping").code == 0, 3 * STARTUP, "it answers")
+        for victim in ("reqserver", "reqserver2"):
+            lab.kill(victim)
+            assert lab.salt("-t", "30", "stock1", "test.echo", victim) == {"stock1": victim}
+            assert lab.salt("-t", "30", "stock1", "pillar.items")["stock1"]["owner"] == "the platform team"
+            lab.start(victim)
+            lab.await_ready(victim)
+    finally:
+        minion.end()
