@@ -91,6 +91,8 @@ class Field(Lab):
     """
 
     workers: int = 3
+    reqservers: int = 2
+    eventpublishers: int = 2
     stock: tuple[str, ...] = ()
     #: Where the stock minions' Salt is.
     oracle: Path | None = None
@@ -207,7 +209,11 @@ class Field(Lab):
         for option, (server, port) in _SERVED.items():
             if role in LINKS[port.removesuffix("_port")].clients:
                 self.links.setdefault(f"{name}{TO}{server}", []).append(self.network.link(self.port[port]))
-                self._options.setdefault(name, {})[option] = str(self.links[f"{name}{TO}{server}"][-1].port)
+                made = self.links[f"{name}{TO}{server}"][-1]
+                self._options.setdefault(name, {})[option] = str(made.port)
+                # The second one listens on the same ports of another address.
+                second = self.network.link(self.port[port], port=made.port, host="127.0.0.2")
+                self.links.setdefault(f"{name}{TO}{server}2", []).append(second)
 
     @cached_property
     def _options(self) -> dict[str, dict[str, str]]:

@@ -75,7 +75,7 @@ class Link:
     def __init__(self, network: Network, listener: socket.socket, targets: tuple[int, ...]) -> None:
         self._network = network
         self._listener = listener
-        self.port: int = listener.getsockname()[1]
+        self._host, self.port = listener.getsockname()
         self._targets = itertools.cycle(targets)
         self._tries = len(targets)
         self._mode = Mode.OPEN
@@ -163,7 +163,7 @@ class Link:
             # Of loopback: it is taken, or refused, at once; a full backlog is as good as nobody.
             far.settimeout(0.5)
             with contextlib.suppress(OSError):
-                far.connect(("127.0.0.1", next(self._targets)))
+                far.connect((self._host, next(self._targets)))
                 return far
             far.close()
         return None
@@ -285,9 +285,9 @@ class Network:
     ) -> None:
         self.close()
 
-    def link(self, *targets: int, port: int = 0) -> Link:
-        """A new link to these ports of loopback, from ``port`` (0: one that the system gives away)."""
-        listener = socket.create_server(("127.0.0.1", port), backlog=256)
+    def link(self, *targets: int, port: int = 0, host: str = "127.0.0.1") -> Link:
+        """A new link to these ports of an address of loopback, from ``port`` there (0: one that the system gives away)."""
+        listener = socket.create_server((host, port), backlog=256)
         listener.setblocking(False)
         made = Link(self, listener, targets)
 

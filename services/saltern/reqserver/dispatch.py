@@ -75,6 +75,9 @@ _MOST_COMPARED = 16
 #: is here, they are called at once.
 CALL_AFTER = 0.005
 
+#: Seconds between two searches for workers to call: a reqserver whose queue is never empty would search at each message.
+_CALL_PAUSE = 0.002
+
 #: Most senders whose waiting requests are counted to find how many workers to call.
 _MOST_COUNTED = 64
 
@@ -170,6 +173,8 @@ class Dispatcher:
     #: Number before the first ticket. A process that answers later may outlive this reqserver, and its ticket must then not be that
     #: of another request.
     tickets_after: int = 0
+    #: Time before which no worker is called.
+    _next_call: float = 0.0
     _rates: RateLimiter = field(init=False)
     _tickets: itertools.count[int] = field(init=False)
     _hints: OrderedDict[bytes, str] = field(default_factory=OrderedDict)
@@ -279,8 +284,9 @@ class Dispatcher:
 
     def call(self, now: float) -> list[Instruction]:
         """Return Calls of workers that are away, for requests that wait. Cheap where no worker is away."""
-        if not self.waiting.count or not self.workers.some_away:
+        if not self.waiting.count or now < self._next_call or not self.workers.some_away:
             return []
+        self._next_call = now + _CALL_PAUSE
         return [
             Call(name, True)
             for pool in self.pools.names
