@@ -132,7 +132,6 @@ Restart=always
 RestartSec=2
 KillMode={kill}
 Delegate=yes
-OOMScoreAdjust=-999
 LimitNOFILE=1048576
 Environment=PATH=/opt/cluster/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 
@@ -145,6 +144,8 @@ _CONTAINERD = """version = 2
   sandbox_image = "docker.io/saltern-cluster/pause:1"
   # As containerd 2 does by itself: the name server binds port 53, and is nobody.
   enable_unprivileged_ports = true
+  # Root of this machine may have no CAP_SYS_RESOURCE, and no container may then be spared more than containerd itself.
+  restrict_oom_score_adj = true
   [plugins."io.containerd.grpc.v1.cri".cni]
     bin_dir = "/opt/cluster/bin"
     conf_dir = "/etc/cni/net.d"
