@@ -147,10 +147,16 @@ def test_a_wrong_configuration_is_named_and_takes_no_worker_down(lab: Lab, mine:
     lab.cluster.apply(*chosen)
 
     def named() -> bool:
-        events = lab.cluster.get("events", namespace="saltern")["items"]
-        return any("60-mine.conf, line 1: option 'file_roots' must be" in one.get("message", "") for one in events)
+        """Whether `kubectl describe pod` says it: the kubelet keeps the last words of a container that ended."""
+        ended = [
+            one["lastState"].get("terminated", {})
+            for pod in lab.cluster.pods("saltern", component="mworker")
+            for one in pod["status"]["containerStatuses"]
+        ]
+        words = "60-mine.conf, line 1: option 'file_roots' must be"
+        return any(one.get("exitCode") == 78 and words in one["message"] for one in ended)
 
-    until(named, 300, "an event of the new worker names file, line and option")
+    until(named, 300, "the new worker's end names file, line and option")
     assert before <= lab.pods()["mworker"]
     assert lab.cluster.salt("*", "test.ping") == dict.fromkeys(NODES, True)
 
