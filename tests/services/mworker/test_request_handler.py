@@ -256,7 +256,7 @@ class TestControl:
             (
                 msgpack.packb({}),
                 "UnknownCommand",
-                "no control command 'None'; there are failed_of, find_jobs, hook, job_returns, job_status, kept_events, known",
+                "no control command 'None'; there are failed_of, find_jobs, fleet, hook, job_call, job_matrix, job_returns",
             ),
             (msgpack.packb({"cmd": "_auth"}), "UnknownCommand", "'_auth'"),
             (msgpack.packb({"cmd": ["ping"]}), "UnknownCommand", "there are"),
