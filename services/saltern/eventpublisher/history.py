@@ -1,6 +1,6 @@
 """The last events that an event publisher received, for listeners that lost another one. No sockets, no clock.
 
-Source: docs/decisions/0022-several-event-publishers.md
+Source: docs/decisions/0025-several-event-publishers.md
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A worker stays at its home until that is lost, or until another reqserver calls it because requests wait there. A call is followed
 when the worker has nothing to do, or has done STAY_REQUESTS at its home, or has been there for STAY seconds: where requests wait
 everywhere, workers take turns.
-Source: docs/decisions/0021-several-reqservers.md
+Source: docs/decisions/0024-several-reqservers.md
 """
 
 from __future__ import annotations

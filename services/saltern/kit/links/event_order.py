@@ -2,7 +2,7 @@
 
 A sender gives each event its name and a number (``origin``), and sends it to every event publisher. A listener is connected to
 one. If it loses that one it connects to another, says which number of each sender it had last, and gets what came after (a
-replay). Live events wait meanwhile. Source: docs/decisions/0022-several-event-publishers.md
+replay). Live events wait meanwhile. Source: docs/decisions/0025-several-event-publishers.md
 
     sender -> event publisher    event  origin
     event publisher -> listener  event  origin

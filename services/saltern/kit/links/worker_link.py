@@ -21,7 +21,7 @@ worker's ZeroMQ routing id is its name. A process that answers later sends ANSWE
 If there are several reqservers, a worker is idle for one of them at a time. ``offer`` numbers the times at which it was; a WORK
 repeats the number. After AWAY, or a READY with another number, both ends know that an earlier WORK was not read: the reqserver
 gives that request to another worker, and the worker drops the WORK. ``count`` is the number of reqservers that the worker
-knows. Nothing of this is sent where there is one reqserver. Source: docs/decisions/0021-several-reqservers.md
+knows. Nothing of this is sent where there is one reqserver. Source: docs/decisions/0024-several-reqservers.md
 """
 
 from __future__ import annotations
