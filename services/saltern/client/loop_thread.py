@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import os
 import threading
-from collections.abc import AsyncIterator, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from typing import Any, TypeVar
 
 _T = TypeVar("_T")
@@ -19,7 +19,8 @@ class LoopThread:
     """An asyncio loop in a daemon thread, started at the first use. Any thread may use it."""
 
     def __init__(self) -> None:
-        self._starting = threading.Lock()
+        # A finalizer may run in a thread that holds it.
+        self._starting = threading.RLock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._pid = os.getpid()
@@ -61,6 +62,24 @@ class LoopThread:
                 # A step that was interrupted is cancelled, and closes the iterator itself.
                 with contextlib.suppress(RuntimeError):
                     self.run(close())
+
+    def end_soon(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Run a last coroutine and end the loop and its thread, without waiting. For finalizers: the garbage collector
+        may call them in any thread, also in the loop's own, which must not wait for itself.
+        """
+        with self._starting:
+            loop, self._loop, self._thread = self._loop, None, None
+        if loop is None or self._pid != os.getpid():
+            return
+
+        async def end() -> None:
+            try:
+                await work()
+            finally:
+                loop.stop()
+
+        kept: list[asyncio.Task[None]] = []
+        loop.call_soon_threadsafe(lambda: kept.append(loop.create_task(end())))
 
     def stop(self) -> None:
         """End the loop and its thread. A later ``run`` starts a new one."""

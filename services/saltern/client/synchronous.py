@@ -42,6 +42,10 @@ class MasterThread:
             self._thread.run(self._master.close())
             self._thread.stop()
 
+    def abandon(self) -> None:
+        """Close the connection without waiting: nobody uses the client any more."""
+        self._thread.end_soon(self._master.close)
+
 
 class MasterPort:
     """A master for one user: implements the port ``Master`` (``statecore.model.ports``) for scripts."""
@@ -127,7 +131,7 @@ class _Client:
         /etc/salt/master. ``master``: a ``Control`` or ``Api`` instead. Salt's further arguments are ignored.
         """
         self._thread = MasterThread(address_of(mopts or opts, master))
-        self._end = weakref.finalize(self, self._thread.close)
+        weakref.finalize(self, self._thread.abandon).atexit = False
 
     def __enter__(self) -> Self:
         return self
@@ -236,7 +240,7 @@ class Events:
     ) -> None:
         self._thread = LoopThread()
         self._events = AsyncEvents(tag, opts, master=master)
-        self._end = weakref.finalize(self, _close_events, self._thread, self._events)
+        weakref.finalize(self, self._thread.end_soon, self._events.close).atexit = False
         self._thread.run(self._events.start())
 
     def __enter__(self) -> Self:
@@ -284,13 +288,9 @@ class Events:
 
     def destroy(self) -> None:
         """Stop to receive events and close the connection."""
-        self._end()
-
-
-def _close_events(thread: LoopThread, events: AsyncEvents) -> None:
-    if thread.is_running:
-        thread.run(events.close())
-        thread.stop()
+        if self._thread.is_running:
+            self._thread.run(self._events.close())
+            self._thread.stop()
 
 
 def get_local_client(c_path: str | None = None, mopts: Mapping[str, object] | None = None, **_: object) -> LocalClient:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -148,3 +150,28 @@ def test_a_loop_in_a_thread() -> None:
     assert not loop.is_running
     assert list(loop.iterate(numbers())) == [0, 1, 2, 3, 4]
     loop.stop()
+
+
+def test_a_client_that_is_collected_in_its_own_loop_blocks_nobody() -> None:
+    """The garbage collector may finalize a client in any thread, also in the one that the client's loop runs in."""
+    loop, ended = LoopThread(), threading.Event()
+
+    async def close() -> None:
+        ended.set()
+
+    async def collect() -> str:
+        loop.end_soon(close)
+        return "went on"
+
+    assert loop.run(collect()) == "went on"
+    assert ended.wait(30)
+    assert not loop.is_running
+    client = saltern.LocalClient(master=saltern.Control(config_dir="/nonexistent"))
+    with pytest.raises(saltern.exceptions.SaltConfigurationError):
+        client.cmd("*", "test.ping")
+    thread = client._thread._thread._thread
+    assert thread is not None
+    del client
+    gc.collect()
+    thread.join(30)
+    assert not thread.is_alive()
