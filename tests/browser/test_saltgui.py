@@ -12,7 +12,7 @@ from tests.browser.conftest import PATIENCE, Faults, Site
 from tests.browser.saltgui import SaltGui
 from tests.roles.lab import SOON, Held, until
 
-pytestmark = [pytest.mark.browser, pytest.mark.roles, pytest.mark.redis]
+pytestmark = [pytest.mark.browser, pytest.mark.roles, pytest.mark.redis, pytest.mark.own_copy]
 
 expect.set_options(timeout=PATIENCE * 1000)
 

@@ -11,7 +11,7 @@ worker. That is safe, because commands may be repeated: a return is stored once,
                                                     any  --away--> away: idle for another reqserver, until it is called
                                                     away --call, ready--> idle
 
-If there are several reqservers, each worker is connected to all of them and idle for one (docs/decisions/0021). A reqserver whose
+If there are several reqservers, each worker is connected to all of them and idle for one (docs/decisions/0024-several-reqservers.md). A reqserver whose
 requests wait calls workers that are away, as many as requests wait.
 
 With several pools, only the worker that decrypts a request learns its command. Any idle worker may decrypt it; the
