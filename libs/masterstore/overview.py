@@ -14,7 +14,7 @@ from masterstore import keys, values
 from masterstore.cache import unpack
 from masterstore.cached_hash import CachedHash
 from masterstore.client import Client, text
-from masterstore.errors import StoreError
+from masterstore.errors import StoreError, StoreUnavailable
 
 #: Seconds after which a reqserver that reports nothing is left out.
 _REPORT_TTL = 60
@@ -97,6 +97,8 @@ class Overview:
         """
         try:
             rows: list[dict[str, str]] = self._client.call("client_list")
+        except StoreUnavailable:
+            raise
         except StoreError:
             return []
         found: dict[tuple[str, str], dict[str, Any]] = {}

@@ -64,8 +64,9 @@ def _closure(requirements: Iterable[str]) -> set[str]:
     return found
 
 
-#: Extras of statecore's returners and external pillars: whoever uses one adds it to an image.
-SERVICES = frozenset({"ldap", "mysql", "nacl", "postgres", "reclass"})
+#: Extras of statecore's returners and external pillars: whoever uses one adds it to an image. The language server and the client
+#: library run where people work.
+SERVICES = frozenset({"client", "ldap", "lsp", "mysql", "nacl", "postgres", "reclass"})
 
 
 @pytest.mark.parametrize(

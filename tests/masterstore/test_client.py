@@ -177,6 +177,16 @@ VERBS: dict[str, Callable[[Store], Any]] = {
     "locks.acquire": lambda store: store.locks.acquire("l", "me", 1000),
     "locks.newest": lambda store: store.locks.newest("l"),
     "locks.release": lambda store: store.locks.release("l", "me"),
+    "overview.facts": lambda store: store.overview.facts(),
+    "overview.saltern_minions": lambda store: store.overview.saltern_minions(),
+    "overview.last_seen": lambda store: store.overview.last_seen(),
+    "overview.redis": lambda store: store.overview.redis(),
+    "overview.clients": lambda store: store.overview.clients(),
+    "overview.publishers": lambda store: store.overview.publishers(),
+    "overview.lengths": lambda store: store.overview.lengths(),
+    "overview.newest_publication": lambda store: store.overview.newest_publication(),
+    "overview.report_reqserver": lambda store: store.overview.report_reqserver("reqserver", {}),
+    "overview.reqservers": lambda store: store.overview.reqservers(1),
 }
 
 
@@ -542,7 +552,7 @@ STEPS_OVER = {"jobs.may_store_own",
 
 
 #: Verbs to which it does not matter what a key holds.
-OF_ANY_TYPE = ("ping", "cache.drop_pillar", "schema.say", "tokens.failures")
+OF_ANY_TYPE = ("ping", "cache.drop_pillar", "schema.say", "tokens.failures", "overview.redis", "overview.clients")
 
 
 #: Every key of another type than ours.
@@ -561,7 +571,7 @@ def test_keys_of_another_type_give_the_stores_error_or_none(store: Store, raw: r
                  "salt:events", "salt:events:count", "salt:events:wanted", "salt:events:group:g", "salt:events:readers:g",
                  "salt:events:dead:g", "salt:epochs", "salt:lock:l", "salt:fences", "salt:runners",
                  "salt:pillar_cache:a", f"salt:orders:{JID}", f"salt:own:a:{JID}", "salt:bank:b", "salt:banks",
-                 "salt:spent:a", keys.AUDIT, keys.AUDIT_SEALS, keys.AUDIT_END, keys.KEY_CODES, keys.MASTER_KEYS,
+                 "salt:spent:a", keys.AUDIT, keys.AUDIT_SEALS, keys.AUDIT_END, keys.KEY_CODES, keys.MASTER_KEYS, keys.REQSERVERS,
                  keys.token(digest_of("text")), keys.tokens_of("file", "ada"), keys.login_failures("ada")):  # fmt: skip
         raw.geoadd(name, (1, 1, "x")) if name not in ZSETS else raw.rpush(name, "x")
     try:

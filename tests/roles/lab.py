@@ -162,8 +162,12 @@ class Lab:
     def _several(self) -> dict[str, Any]:
         """Options of a master with several reqservers or event publishers."""
         counts = {"reqserver": self.reqservers, "eventpublisher": self.eventpublishers}
-        hosts = {f"{role}_host": [_host(number) for number in range(1, count + 1)] for role, count in counts.items()}
-        return {**hosts, "ret_port_shared": self.reqservers > 1}
+        hosts = {
+            f"{role}_host": [_host(number) for number in range(1, count + 1)]
+            for role, count in counts.items()
+            if count > 1  # the last release knows no list
+        }
+        return {**hosts, **({"ret_port_shared": True} if self.reqservers > 1 else {})}
 
     @property
     def roles(self) -> tuple[str, ...]:

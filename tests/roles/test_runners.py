@@ -67,7 +67,7 @@ def test_what_runners_return(lab: Lab, words: tuple[str, ...], expected: Any) ->
 def test_the_documentation_of_a_module(lab: Lab) -> None:
     answer = lab.ok("salt-run", "-d", "manage")
     assert "manage.up:" in answer.out
-    assert "jobs." not in answer.out
+    assert "\njobs." not in answer.out
 
 
 def test_versions(lab: Lab) -> None:

@@ -33,6 +33,10 @@ REQUESTS: dict[str, dict[str, Any]] = {
     "runner": {"fun": "test.arg"},
     "wheel": {"fun": "key.list_all"},
     "kept_events": {"after": 0},
+    "fleet": {},
+    "topology": {},
+    "job_matrix": {"jid": "20260101000000000000"},
+    "job_call": {"jid": "20260101000000000000"},
 }
 
 #: Whom nobody gave a right.

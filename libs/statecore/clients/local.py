@@ -314,9 +314,10 @@ class JobClient:
         **kwargs: object,
     ) -> str | int:
         """Publish a job without waiting and return its JID; 0 if no minion matches the target. The runner
-        ``jobs.lookup_jid`` shows the returns.
+        ``jobs.lookup_jid`` shows the returns. ``timeout`` is accepted and ignored, because nobody waits.
         """
         further = {**({"jid": jid} if jid else {}), **kwargs}
+        further.pop("timeout", None)
         master = self._master_for("cmd_async", further)
         made = published_job(master.publish(self._job("cmd_async", tgt, fun, arg, tgt_type, ret, kwarg, further)))
         return made["jid"] if made else 0

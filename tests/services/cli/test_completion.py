@@ -79,7 +79,7 @@ def known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("salt --out = js", ["json"]),
         ("salt -l deb", ["debug"]),
         ("/usr/bin/salt we", ["web1", "web2"]),
-        ("salt-call state.appl", ["state.apply"]),
+        ("salt-call state.appl", ["state.apply", "state.apply_plan"]),
         ("salt-call --local state.apply b", ["base"]),
         ("salt-run jobs.lookup", ["jobs.lookup_jid"]),
         ("salt-run jobs.active ", []),

@@ -91,7 +91,9 @@ def test_a_lab_from_its_first_start_to_its_end(operator: Operator) -> None:
 
     neighbour = Operator(Paths(operator.paths.root.parent / ".lab2"), operator.shift)
     taken = neighbour.up(expect=1)
-    assert all(f"{row.default + operator.shift} " in taken for row in PORTS.values())
+    # This lab has no API.
+    ports = {name: row.default + operator.shift for name, row in PORTS.items() if name != "api_port"}
+    assert [name for name, port in ports.items() if f"{port} " not in taken] == []
     assert marked(neighbour.paths) == []
 
     # A role that is killed is replaced; the others stay.

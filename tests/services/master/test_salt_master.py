@@ -161,14 +161,15 @@ def _answer(host: Host) -> str:
 
 
 def _role(host: Host, name: str) -> int:
-    """Process id of a child of the master by its name in /proc, or by what it listens to for Redis."""
+    """Process id of a child of the master by its name in /proc. Redis may be Valkey where both are installed."""
+    names = ("redis", "valkey") if name == "redis" else (name,)
     for entry in Path("/proc").iterdir():
         if not entry.name.isdecimal():
             continue
         try:
             fields = (entry / "stat").read_text().rpartition(")")
             command = fields[0].partition("(")[2]
-            if int(fields[2].split()[1]) == host.pid_of("salt-master") and command.startswith(name):
+            if int(fields[2].split()[1]) == host.pid_of("salt-master") and command.startswith(names):
                 return int(entry.name)
         except (OSError, IndexError):
             continue

@@ -244,7 +244,7 @@ def test_a_client_begins_jobs_that_nobody_waits_for(tools: Any, tmp_path: Path) 
     assert _call(tools, "clients.begun", "none*") == [0, {}]
     with pytest.raises(CommandError, match="ann may not"):
         _call(tools, "clients.begun", "refused*")
-    with pytest.raises(InvocationError, match=r"LocalClient\.run_job: not supported: jid"):
+    with pytest.raises(InvocationError, match=r"LocalClient\.cmd_async: not supported: jid"):
         _call(tools, "clients.numbered")
 
 
