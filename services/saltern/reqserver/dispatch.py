@@ -11,11 +11,13 @@ worker. That is safe, because commands may be repeated: a return is stored once,
                                                     any  --away--> away: idle for another reqserver, until it is called
                                                     away --call, ready--> idle
 
-If there are several reqservers, each worker is connected to all of them and idle for one (docs/decisions/0024-several-
-reqservers.md). A reqserver whose requests wait calls workers that are away, as many as requests wait.
-With several pools, only the worker that decrypts a request learns its command. Any idle worker may decrypt it; the worker handles
-the request if it belongs to the worker's pool, and gives it back otherwise (docs/decisions/0010). The Dispatcher gets events with
-the current time and returns a list of instructions, which ``main`` carries out: Assign, Answer, Call, GiveUp, Refuse.
+If there are several reqservers, each worker is connected to all of them and idle for one. Source:
+docs/decisions/0024-several-reqservers.md. A reqserver whose requests wait calls workers that are away, as many as requests wait.
+
+With several pools, only the worker that decrypts a request learns its command. Any idle worker may decrypt it; the
+worker handles the request if it belongs to the worker's pool, and gives it back otherwise (docs/decisions/0010). The
+Dispatcher gets events with the current time and returns a list of instructions, which ``main`` carries out: Assign,
+Answer, Call, GiveUp, Refuse.
 """
 
 from __future__ import annotations
