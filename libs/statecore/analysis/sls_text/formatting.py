@@ -17,6 +17,9 @@ from statecore.render.yaml_values import BASE
 
 _INDENT = 2
 
+#: Blanks that one pass removes can move what the next one reads: a dash alone, then its entry below it.
+_MOST_PASSES = 4
+
 #: More blanks after the beginning show how statements nest, so they stay.
 _OPENING = re.compile(r"^(\{[%{](?:[-+](?=\S)|(?=[^\s+-])))")
 _CLOSING = re.compile(r"\s*([-+]?[%}]\})$")
@@ -26,6 +29,15 @@ def formatted(text: str) -> str:
     """Return the text of an SLS file in the usual form: two blanks for each level, one after ``:`` and ``-``, one empty
     line at most, blanks inside Jinja's delimiters, a newline at the end. Rendering it gives the same data.
     """
+    for _ in range(_MOST_PASSES):
+        made = _formatted_once(text)
+        if made == text:
+            break
+        text = made
+    return text
+
+
+def _formatted_once(text: str) -> str:
     if not text.strip() or _no_yaml(text):
         return text
     spaced = _spaced_tags(text)
@@ -125,7 +137,7 @@ def _ended(lines: list[str], source: SlsText) -> str:
 
 def _laid_out(source: SlsText) -> str | None:
     """Return the text with its entries indented by their level; None if the lines cannot be placed."""
-    if any("\t" in line[: len(line) - len(line.lstrip())] for line in source.lines):
+    if any("\t" in line[: len(line) - len(line.lstrip())] for line in source.lines if line.strip()):
         return None
     columns: dict[int, int] = {}
     shift: dict[int, int] = {}
@@ -150,7 +162,9 @@ def _laid_out(source: SlsText) -> str | None:
             columns[number] = columns[first]
         else:
             columns[number] = base
-        shift[entry.line] = columns[number] - entry.column
+        # Behind a dash alone there is no blank to count.
+        alone = entry.dash >= 0 and not source.lines[entry.line][entry.dash + 1 :].strip()
+        shift[entry.line] = columns[number] - (entry.dash + _INDENT if alone else entry.column)
     kept = _kept_lines(source)
     at_line = {entry.line: number for number, entry in enumerate(source.entries)}
     lines: list[str] = []

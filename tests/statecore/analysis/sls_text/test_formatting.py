@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from statecore.analysis.sls_text.formatting import formatted
@@ -98,6 +98,7 @@ _WORDS = st.sampled_from(
 
 @settings(max_examples=300, deadline=None)
 @given(st.lists(_WORDS, max_size=30).map("".join))
+@example("\t\n  - ")
 def test_any_text_keeps_its_data(text: str) -> None:
     made = formatted(text)
     assert formatted(made) == made
