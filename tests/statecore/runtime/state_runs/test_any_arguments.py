@@ -15,6 +15,7 @@ from statecore.runtime.runtime import Runtime, local_runtime
 _FUNCTIONS = (
     *(
         "apply",
+        "apply_plan",
         "sls",
         "highstate",
         "sls_id",
