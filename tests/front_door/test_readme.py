@@ -117,13 +117,18 @@ def visit(root: Path, script: str, expect: int = 0, **variables: str) -> str:
 def test_what_the_readme_says_works(tree: Path) -> None:
     start, use = commands()
     assert start == ["make lab"]
-    stop, shifted = (one for one in in_text() if one.startswith("make "))
+    stop, shifted, with_api = (one for one in in_text() if one.startswith("make "))
     completion = next(one for one in in_text() if one.startswith("source "))
     # Without python3-venv there is no ensurepip, and without ca-certificates no server can be checked.
     assert visit(tree, "python3 -c 'import ensurepip' 2>&1 || true").endswith("No module named 'ensurepip'\n")
     said = visit(
         tree,
-        "\n".join([*start, "echo == used", *use, completion, "complete -p salt", "echo == stop", stop, shifted, stop]),
+        "\n".join(
+            [
+                *(*start, "echo == used", *use, completion, "complete -p salt"),
+                *("echo == stop", stop, shifted, stop, with_api, stop),
+            ]
+        ),
     )
     started, _, rest = said.partition("== used\n")
     assert started.count("Failed:    0") == 2, started[-3000:]
@@ -132,7 +137,7 @@ def test_what_the_readme_says_works(tree: Path) -> None:
     assert "web2:\n    True\n" in used
     assert "state.apply" in used
     assert "complete " in used
-    assert stopped.count("has ended; its data is kept") == 2, stopped[-3000:]
+    assert stopped.count("has ended; its data is kept") == 3, stopped[-3000:]
 
 
 def test_without_an_index_it_says_what_to_install(tree: Path) -> None:
