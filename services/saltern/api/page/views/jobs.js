@@ -59,6 +59,8 @@ export async function jobsView(place) {
   let cursor = "";
   let words = place.query.get("q") ?? "";
   let loading = false;
+  // A choice while an answer is on its way: the newest question counts.
+  let turn = 0;
 
   const chips = h("div", { class: "chips", role: "group", "aria-label": "Which jobs" });
   const empty = h("div", {});
@@ -116,19 +118,22 @@ export async function jobsView(place) {
   };
 
   const load = async (/** @type {boolean} */ further) => {
-    if (loading) return;
+    if (further && loading) return;
+    turn += 1;
+    const mine = turn;
     loading = true;
     try {
       /** @type {Record<string, any>} */
       const query = { ...filters(), limit: PAGE, ...(further ? { cursor } : {}) };
       const shell = Object.entries(query).map(([name, value]) => quoted(`${name}=${value === false ? "False" : value}`));
       const found = await get("/v1/jobs", { query, salt: `salt-run jobs.list_jobs ${shell.join(" ")}` });
+      if (mine !== turn) return;
       const fresh = found.jobs.filter((/** @type {Job} */ job) => !NOISE.has(functionText(job.load.fun)));
       jobs = further ? [...jobs, ...fresh] : fresh;
       cursor = found.cursor ?? "";
       show();
     } finally {
-      loading = false;
+      if (mine === turn) loading = false;
     }
   };
 
