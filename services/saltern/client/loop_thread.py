@@ -27,7 +27,7 @@ class LoopThread:
 
     @property
     def is_of_another_process(self) -> bool:
-        """Return whether this process is a forked child of the one that started the loop: the thread is not here."""
+        """Return True in a process that was forked after the loop's thread had started: a fork copies no threads."""
         return self._loop is not None and self._pid != os.getpid()
 
     @property

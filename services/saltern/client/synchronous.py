@@ -103,7 +103,7 @@ class MasterPort:
         return loop.run(master.wheel(call, self._login))
 
     def events(self, prefix: str, seconds: float) -> Iterator[tuple[str, Mapping[str, object]]]:
-        """Refuse: ``Events`` reads events."""
+        """Raise SaltClientError: this client reads no events; ``saltern.Events`` does."""
         raise SaltClientError("read events with saltern.Events")
 
     def orders(self) -> dict[str, dict[str, object]]:

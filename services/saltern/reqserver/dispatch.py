@@ -283,7 +283,10 @@ class Dispatcher:
         return self._assign(self.workers.order, now) if self.waiting.count else []
 
     def call(self, now: float) -> list[Instruction]:
-        """Return Calls of workers that are away, for requests that wait. Cheap where no worker is away."""
+        """Return one Call for each waiting request: it asks a worker that is idle for another reqserver to come here.
+
+        ``now``: monotonic seconds. Returns [] at once where nothing waits or no worker is away.
+        """
         if not self.waiting.count or now < self._next_call or not self.workers.some_away:
             return []
         self._next_call = now + _CALL_PAUSE

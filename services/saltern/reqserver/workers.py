@@ -140,7 +140,7 @@ class Workers:
                 yield name
 
     def uncalled(self, pool: str) -> bool:
-        """Return whether a worker in a pool is away and was not called."""
+        """Return whether the pool has a worker that is idle for another reqserver and that this one has not called yet."""
         return any(worker.called == -math.inf for worker in self._away[pool].values())
 
     def end_calls(self, pool: str) -> Iterator[bytes]:

@@ -116,7 +116,9 @@ def _open(text: str, start: int, kind: TagKind) -> Tag:
 
 
 def tag_at(found: Sequence[Tag], offset: int) -> Tag | None:
-    """Return the tag whose inside has the offset; None if there is none."""
+    """Return the Jinja tag of ``found`` (sorted by place) between whose delimiters the character ``offset`` stands; None
+    if it stands in none.
+    """
     at = bisect_right(found, offset, key=lambda tag: tag.start) - 1
     return found[at] if at >= 0 and found[at].inside(offset) else None
 

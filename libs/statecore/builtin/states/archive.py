@@ -184,8 +184,10 @@ def extracted(
 
 
 def _refusals(ctx: Context, directory: str, given: Mapping[str, Any]) -> Iterator[str]:
-    """Yield why the arguments of ``archive.extracted`` cannot be used: each fault as a sentence. ``directory`` is the
-    argument ``name``, with a slash at its end.
+    """Check the arguments of the state ``archive.extracted`` before any work, and yield a sentence for each one that
+    cannot be used.
+
+    ``directory``: the target directory, with a slash at its end. ``given``: {argument: value}.
     """
     for argument in ("list_options", "use_cmd_unzip"):
         if given[argument]:

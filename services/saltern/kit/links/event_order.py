@@ -149,7 +149,9 @@ class EventOrder:
         return question
 
     def take(self, message: Sequence[bytes]) -> Sequence[bytes]:
-        """Return the events, oldest first, that are to be passed on after this message; each is one frame."""
+        """Take one message (its frames) from the event publisher, and return the events that the listener may have now, oldest
+        first, each as the bytes of one frame: none while an earlier event is missing.
+        """
         first = message[0]
         if first.startswith(REPLIES):
             if first != self._replies:

@@ -147,7 +147,6 @@ export async function fleetView(place) {
   fill(place.main, h("div", { class: "bar" }, field.element, chips), list.element, empty);
   list.element.hidden = true;
   fill(empty, h("p", { class: "muted pad" }, "Loading the fleet ..."));
-  await Promise.all([load(), field.look()]);
   const timer = window.setInterval(() => {
     if (!document.hidden) load().catch(() => {});
   }, AGAIN);
@@ -159,4 +158,6 @@ export async function fleetView(place) {
     }
   });
   place.leave.push(() => { clearInterval(timer); clearTimeout(due); stop(); });
+  // Last: a minion that arrives during the first look is shown by the next.
+  await Promise.all([load(), field.look()]);
 }

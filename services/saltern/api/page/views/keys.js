@@ -156,8 +156,7 @@ export async function keysView(place) {
   };
   fill(place.main, h("div", { class: "bar" }, h("div", { class: "target" }, search), h("p", { class: "muted hint" }, "Drag a key to another list, or move to it by j and k and press a, r or d.")), said, h("div", { class: "columns" }, [...columns.values()].map((each) => each.column)));
   for (const { list, empty } of columns.values()) list.element.hidden = empty.hidden = true;
-  await load();
-  columns.get("minions_pre")?.list.element.focus();
+  // Listened for before the first look: what happens during it is seen by the next.
   let due = 0;
   place.leave.push(
     events.listen((event) => {
@@ -165,4 +164,6 @@ export async function keysView(place) {
     }),
     () => clearTimeout(due),
   );
+  await load();
+  columns.get("minions_pre")?.list.element.focus();
 }
