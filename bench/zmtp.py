@@ -47,6 +47,11 @@ class Connection:
         self._socket.sendall(_GREETING + _frame(_COMMAND, b"\x05READY" + _property(b"Socket-Type", self._kind)))
         return self._socket.fileno()
 
+    def fileno(self) -> int:
+        """Return the file descriptor of the open connection, for a poller."""
+        assert self._socket is not None
+        return self._socket.fileno()
+
     def await_ready(self) -> None:
         """Wait for the peer's greeting, which precedes all messages. Raises OSError if there is none."""
         while not self.ready:

@@ -30,6 +30,12 @@ def heading_anchors(page: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=str)
+def test_no_merge_is_half_done(page: Path) -> None:
+    """A conflict that nobody resolved leaves its marks."""
+    assert not re.findall(r"^(?:<{7}|>{7}) ", (ROOT / page).read_text("utf-8"), re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=str)
 def test_every_link_leads_somewhere(page: Path) -> None:
     astray = []
     for target, anchor in _LINK.findall((ROOT / page).read_text("utf-8")):

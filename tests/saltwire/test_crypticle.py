@@ -41,6 +41,15 @@ def test_the_vector(crypticle: Crypticle) -> None:
     assert crypticle.key_string == KEY
 
 
+@pytest.mark.parametrize("size", [65_000, *range(65_536 - 20, 65_536 + 20), 262_144, 1_048_576, 1_048_591])
+@pytest.mark.parametrize("nonce", [None, NONCE])
+def test_a_large_message_is_encrypted_as_a_small_one(crypticle: Crypticle, size: int, nonce: str | None) -> None:
+    value = {"data": bytes(size), "dest": b"large.bin"}
+    sealed = crypticle.dumps(value, nonce, iv=IV)
+    assert sealed == crypticle.encrypt(b"pickle::" + (nonce or "").encode() + packb(value), iv=IV)
+    assert crypticle.loads(sealed, nonce, raw=True) == value
+
+
 def test_every_changed_byte_is_noticed(crypticle: Crypticle) -> None:
     for place in range(len(SEALED)):
         for flip in (0x01, 0x80, 0xFF):

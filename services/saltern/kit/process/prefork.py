@@ -33,10 +33,11 @@ _PR_SET_NAME = 15
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
-#: Options of mallopt(3) -> value. A heap for each thread keeps pages that no other thread may use. Blocks of a MiB or more are
-#: returned to the kernel when they are freed, and a heap whose end is free for 2 MiB shrinks; glibc would raise both limits to 32
-#: and 64 MiB after the first large block.
-_MALLOC = {-8: 1, -3: 1 << 20, -1: 2 << 20}
+#: Options of mallopt(3) -> value. A heap for each thread keeps pages that no other thread may use. Blocks of 4 MiB or more are
+#: returned to the kernel when they are freed, and a heap whose end is free for 8 MiB shrinks; glibc would raise both limits to 32
+#: and 64 MiB after the first large block. A piece of a file has 1 MiB and is copied on its way: if the kernel gave the pages of
+#: each copy, they would cost three times what its encryption costs.
+_MALLOC = {-8: 1, -3: 4 << 20, -1: 8 << 20}
 
 #: Signals that the parent handles itself; children get the default actions back.
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD)
