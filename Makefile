@@ -25,7 +25,7 @@ PACKAGES := libs/statecore libs/saltwire libs/masterstore services
 PYTHON_FOUND = $(shell command -v $(PYTHON) || command -v python3)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab lab-down test test-fast test-one coverage check format docs reference tutorial bench bench-jobs bench-states bench-requests bench-api lock oracle wheels deb changelog sbom sbom-images audit-dependencies interop api-compare moved-fleet security security-containers security-mutations fuzz browser-test console-test console-check console-screenshots chaos chaos-containers images container-test userland-test hosts-test formulas extensions-test sweep k8s-check k8s-run cluster cluster-down cluster-test clean
+.PHONY: help lab lab-down test test-fast test-one coverage check format docs reference tutorial bench bench-jobs bench-states bench-requests bench-api lock oracle wheels deb changelog sbom sbom-images release release-check lock-base audit-dependencies interop api-compare moved-fleet security security-containers security-mutations fuzz browser-test console-test console-check console-screenshots chaos chaos-containers images container-test userland-test hosts-test formulas extensions-test sweep k8s-check k8s-run cluster cluster-down cluster-test clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -137,8 +137,21 @@ DATABASE ?=
 audit-dependencies: .supply/.ready ## look for known faults of the locked packages (DATABASE=all.zip works without a network)
 	.supply/bin/python -m tests.supply.audit $(if $(DATABASE),--database $(DATABASE))
 
-changelog: $(VENV)/.ready ## join the fragments of changes/ into CHANGELOG.md: VERSION=0.2.0
-	$(BIN)/towncrier build --yes --version $(VERSION)
+changelog: $(VENV)/.ready ## join the fragments of changes/ into CHANGELOG.md, as the section of the version
+	$(BIN)/towncrier build --yes --version $$($(BIN)/python -c 'from statecore.model.salt_version import SALTERN_VERSION as v; print(v)')
+
+#: `make release`: RELEASE=1 signs with the SSH key KEY and makes the tag. Empty: a dry run.
+RELEASE ?=
+KEY ?=
+
+release: $(VENV)/.ready .supply/.ready ## build a release into dist/VERSION; dry by default (RELEASE=1 KEY=~/.ssh/id_ed25519; a Docker engine, root)
+	$(BIN)/python -m release.main $(if $(RELEASE),--real) $(if $(KEY),--key $(KEY))
+
+release-check: $(VENV)/.ready .supply/.ready ## build a release twice, without a cache, and compare all digests (a Docker engine, root, half an hour)
+	$(BIN)/python -m release.main --check
+
+lock-base: ## make the base image of releases, and write its digest and packages into docker/base.lock (a Docker engine, root)
+	docker/base-image --lock saltern/base:lock
 
 images: ## build the container images
 	docker/images

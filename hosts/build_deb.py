@@ -20,12 +20,13 @@ import stat
 import subprocess
 import sys
 import tempfile
-import tomllib
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from email.parser import Parser
 from pathlib import Path
+
+from statecore.model.salt_version import SALTERN_VERSION
 
 ROOT = Path(__file__).resolve().parents[1]
 HERE = ROOT / "hosts"
@@ -374,8 +375,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--out", type=Path, default=ROOT / "dist", help="directory of the packages (default: dist)")
     parser.add_argument("--architecture", choices=sorted(PLATFORMS), default="amd64")
-    project = tomllib.loads((ROOT / "services/pyproject.toml").read_text("utf-8"))["project"]
-    parser.add_argument("--version", default=project["version"], help="of the packages (default: the project's)")
+    parser.add_argument("--version", default=SALTERN_VERSION, help="of the packages (default: the project's)")
     parser.add_argument("--cache", type=Path, default=ROOT / ".debs", help="keeps downloaded wheels (default: .debs)")
     parser.add_argument("wheels", nargs="+", type=Path, metavar="WHEEL")
     flags = parser.parse_args(argv)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-import tomllib
+import runpy
 from pathlib import Path
 
 from pygments.lexers.templates import YamlJinjaLexer
@@ -15,7 +15,7 @@ _ROOT = Path(__file__).resolve().parents[2]
 
 project = "Saltern"
 author = "the Saltern authors"
-version = release = tomllib.loads((_ROOT / "services/pyproject.toml").read_text("utf-8"))["project"]["version"]
+version = release = runpy.run_path(str(_ROOT / "libs/statecore/model/salt_version.py"))["SALTERN_VERSION"]
 
 # Blocks of YAML in the pages are SLS, which may hold Jinja.
 lexers["yaml"] = YamlJinjaLexer()

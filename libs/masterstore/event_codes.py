@@ -50,7 +50,7 @@ class Fault(StrEnum):
 MEANING: Mapping[Fault, str] = {
     Fault.UNSIGNED: (
         "no role of this master signed it. Either the key directories of mworker and maintenance have no events.key: run"
-        " `saltern keygen` again and restart them; or release 0.1 kept it: see the option accept_unsigned_records; or"
+        " `saltern keygen` again and restart them; or a snapshot before 0.1.0 kept it: see the option accept_unsigned_records; or"
         " somebody writes to Redis beside the master"
     ),
     Fault.FORGED: (

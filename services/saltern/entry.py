@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from statecore.model.nearest import close_matches
+from statecore.model.salt_version import SALTERN_VERSION
 
 
 class Command(NamedTuple):
@@ -70,10 +71,7 @@ def main(argv: list[str] | None = None) -> int:
         sys.stdout.write(usage())
         return 0 if arguments else EX_USAGE
     if arguments == ["--version"]:
-        # Only here: no role needs it.
-        from importlib.metadata import version
-
-        sys.stdout.write(f"saltern {version('saltern-services')}\n")
+        sys.stdout.write(f"saltern {SALTERN_VERSION}\n")
         return 0
     name, *rest = arguments
     if name not in COMMANDS:

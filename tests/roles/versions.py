@@ -72,7 +72,7 @@ def _write_commands(code: Path) -> None:
 
 def path_of(code: Path) -> str:
     """PYTHONPATH for the packages of a checkout."""
-    # A release before 0.2 imported ``services`` from the root of the checkout.
+    # A snapshot before 0.1.0 imported ``services`` from the root of the checkout.
     return f"{code / 'libs'}:{code / 'services'}:{code}"
 
 

@@ -42,6 +42,7 @@ from cyclonedx.validation.json import JsonStrictValidator
 from packageurl import PackageURL
 from packaging.requirements import Requirement
 
+from release.images import image_names
 from tests.supply.bundled import BUNDLED, Bundled
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -358,12 +359,6 @@ def read_image(image: str) -> tuple[str, str, list[str]]:
     )
     names = [plain(Path(line).name.partition("-")[0]) for line in listing.splitlines()]
     return digest, debian, sorted(names)
-
-
-def image_names() -> list[str]:
-    """Return the names of our images, as compose.yaml has them."""
-    text = (ROOT / "compose.yaml").read_text(encoding="utf-8")
-    return sorted(set(re.findall(r"^ *image: saltern/([a-z]+):", text, re.MULTILINE)))
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from importlib.metadata import PackageNotFoundError, version
 
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
@@ -27,6 +26,7 @@ from statecore.lsp.outline import outline
 from statecore.lsp.settings import Settings, with_editor
 from statecore.lsp.worker import WorkerFailed
 from statecore.lsp.workspace import Workspace
+from statecore.model.salt_version import SALTERN_VERSION
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +42,7 @@ class SlsServer(LanguageServer):
 
     def __init__(self, settings: Settings) -> None:
         """Prepare a server with the settings of the command line. The editor's come with its first request."""
-        super().__init__("statecore", _version())
+        super().__init__("statecore", SALTERN_VERSION)
         self._given = settings
         self._workspace: Workspace | None = None
         self.problems: list[str] = []
@@ -84,13 +84,6 @@ class SlsServer(LanguageServer):
         file = path_of(uri)
         found = self.state.index.files.get(file)
         return (file, found) if found is not None else None
-
-
-def _version() -> str:
-    try:
-        return version("saltern-statecore")
-    except PackageNotFoundError:
-        return "0"
 
 
 def make_server(settings: Settings) -> SlsServer:

@@ -1,5 +1,8 @@
-"""The release of Salt whose protocol, functions and states Saltern implements, and version texts that contain both
-this release and Saltern's version.
+"""The release of Salt whose protocol, functions and states Saltern implements, Saltern's own version, and version texts that
+contain both.
+
+The version of Saltern is written here and nowhere else: the wheels (``[tool.hatch.version]`` of each package), the Debian
+packages, the images, the site and ``--version`` read it here. tests/release/test_version.py compares them.
 """
 
 from __future__ import annotations
@@ -7,10 +10,13 @@ from __future__ import annotations
 #: State trees compare it (``grains.saltversioninfo``).
 SALT_VERSION = "3008.3"
 
+#: Version of this code, by semantic versioning: of the last release, or of the next one until it is released.
+SALTERN_VERSION = "0.1.0"
+
 _OURS = "+saltern."
 
 
-def both_versions(saltern: str) -> str:
+def both_versions(saltern: str = SALTERN_VERSION) -> str:
     """Return Salt's and Saltern's version in one text, ``3008.3+saltern.0.1.0``; Salt reads it as a build of 3008.3."""
     return f"{SALT_VERSION}{_OURS}{saltern}"
 

@@ -22,7 +22,7 @@ class PillarSeal:
 
     def __init__(self, secret: bytes, *, accept_unbound: bool = False, clock: Callable[[], float] = time.time) -> None:
         """Create the encryption of stored pillar. ``secret``: the master's secret. ``accept_unbound``: also accept
-        pillar of release 0.1, whose ciphertext does not contain the minion's id (option ``accept_unsigned_records``).
+        pillar of a snapshot before 0.1.0, whose ciphertext does not contain the minion's id (option ``accept_unsigned_records``).
         """
         self._crypticle = Crypticle(derive_key_string(secret, purpose="pillar", epoch=0))
         self._accept_unbound = accept_unbound

@@ -321,7 +321,7 @@ def _fault_of(load: Mapping[str, object]) -> str:
 
 
 def age_fault(stream_id: str, recorded_ms: object, now_ms: float, replay_window: float) -> str:
-    """Return why an entry of the stream is too old to be sent; empty if it is not, or if a release before 0.2 wrote it.
+    """Return why an entry of the stream is too old to be sent; empty if it is not, or if a snapshot before 0.1.0 wrote it.
 
     A signed entry stays valid for ever. Whoever writes to Redis could otherwise write an old entry into the stream again.
     ``recorded_ms``: time at which a worker recorded the job, milliseconds since 1970. ``replay_window``: seconds.

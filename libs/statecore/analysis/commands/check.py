@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Callable, Mapping, Sequence
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from urllib.parse import quote
 
@@ -15,6 +14,7 @@ from statecore.analysis.commands.minion_options import add_options, parsed_optio
 from statecore.analysis.finding import Finding, count, merged
 from statecore.analysis.inspection.check import check
 from statecore.analysis.rules import Level
+from statecore.model.salt_version import SALTERN_VERSION
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -59,11 +59,7 @@ def _json(findings: Sequence[Finding]) -> str:
 
 
 def _sarif(findings: Sequence[Finding]) -> str:
-    try:
-        own = version("saltern-statecore")
-    except PackageNotFoundError:
-        own = "0"
-    return json.dumps(sarif(findings, lambda file: quote(_shown(file)), own), indent=2)
+    return json.dumps(sarif(findings, lambda file: quote(_shown(file)), SALTERN_VERSION), indent=2)
 
 
 #: Value of ``--out`` -> function that formats the findings.

@@ -17,7 +17,7 @@ from pathlib import Path
 from statecore.model import errors
 from statecore.model.context import Context
 from statecore.model.errors import InvocationError, NotAvailable, StatecoreError
-from statecore.model.salt_version import SALT_VERSION, both_versions
+from statecore.model.salt_version import SALT_VERSION, SALTERN_VERSION, both_versions
 
 log = logging.getLogger(__name__)
 
@@ -65,7 +65,7 @@ def version(ctx: Context) -> str:
 
         salt '*' test.version
     """
-    return both_versions(_installed("saltern-statecore") or "")
+    return both_versions()
 
 
 def versions_information(ctx: Context) -> dict[str, dict[str, str | None]]:
@@ -73,7 +73,7 @@ def versions_information(ctx: Context) -> dict[str, dict[str, str | None]]:
     Version", "Dependency Versions" and "System Versions".
     """
     return {
-        "Salt Version": {"Salt": SALT_VERSION, "Saltern": _installed("saltern-statecore")},
+        "Salt Version": {"Salt": SALT_VERSION, "Saltern": SALTERN_VERSION},
         "Dependency Versions": {
             "Python": platform.python_version(),
             **{name: _installed(name) for name in ("Jinja2", "PyYAML", "msgpack", "pyzmq", "cryptography")},

@@ -22,6 +22,7 @@ from saltern.kit.command.arguments import value_of
 from saltern.kit.command.launcher import SAID
 from saltern.kit.config.reading import ConfigError
 from statecore.model.option_parser import OptionParser
+from statecore.model.salt_version import SALTERN_VERSION
 
 #: Values of ``--log-level``.
 LOG_LEVELS = ("all", "garbage", "trace", "debug", "profile", "info", "warning", "error", "critical", "quiet")
@@ -149,10 +150,7 @@ class CommandParser(OptionParser):
 
 class _Version(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        # Imported only here: it takes longer than the rest of the start.
-        from importlib.metadata import version
-
-        sys.stdout.write(f"{parser.prog} {version('saltern-services')} (Saltern)\n")
+        sys.stdout.write(f"{parser.prog} {SALTERN_VERSION} (Saltern)\n")
         parser.exit(0)
 
 
@@ -165,10 +163,10 @@ class _Refuses(argparse.Action):
 
 class _Versions(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        # Imported only here, as in _Version.
+        # Imported only here: it takes longer than the rest of the start.
         from importlib.metadata import PackageNotFoundError, version
 
-        sys.stdout.write(f"Saltern:\n{'':>4}saltern-services: {version('saltern-services')}\n\nPackages:\n")
+        sys.stdout.write(f"Saltern:\n{'':>4}saltern-services: {SALTERN_VERSION}\n\nPackages:\n")
         for name in _PACKAGES:
             try:
                 found = version(name)

@@ -291,7 +291,7 @@ class MasterOptions(StateOptions, FileserverOptions, WorkerOptions):
     accept_unsigned_records: bool = option(
         False,
         "act on jobs, accepted keys, events, mine data and pillar in Redis without a code, and sign these keys: only "
-        "during an upgrade from release 0.1, whose roles did not sign",
+        "during an upgrade from a snapshot before 0.1.0, whose roles did not sign",
     )
     audit: bool = option(
         True, "record sign-ins that change a key, publications, runners and wheel functions in Redis, as a hash chain"

@@ -82,10 +82,7 @@ def versions(tools: RunnerTools) -> dict[str, object]:
     As on a stock master, the release of Salt is compared; for Saltern's minions the version of Saltern is compared,
     too. So stock minions and Saltern's minions may be mixed.
     """
-    # Imported here only: it loads modules for archives and mail, which other runners do not need.
-    import importlib.metadata
-
-    own = both_versions(importlib.metadata.version("saltern-services"))
+    own = both_versions()
     job = tools.ask("*", "glob", "test.version")
     found: dict[str, dict[str, object]] = {}
     for minion in job.expected:
