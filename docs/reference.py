@@ -15,6 +15,9 @@ import sys
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 from masterstore import keys
 from saltern.api.settings import ApiSettings
@@ -154,6 +157,7 @@ KINDS: Mapping[str, str] = {"modules": "Execution modules", "states": "States"}
 def reference_pages() -> dict[str, str]:
     """File below docs/reference/ -> page, one for each built-in module and state, and others; README.md lists them."""
     loader = Loader()
+    examples = state_examples()
     pages = {
         "runners.md": _functions_page("Runners", _RUNNERS_INTRODUCTION, RUNNERS),
         "wheel.md": _functions_page("Wheel functions", _WHEEL_INTRODUCTION, WHEELS | FUNCTIONS),
@@ -170,13 +174,53 @@ def reference_pages() -> dict[str, str]:
     for kind, title in KINDS.items():
         index += ["", f"## {title}", "", "| | |", "|---|---|"]
         for name, serving in loader.built_in(kind).items():
-            pages[f"{kind}/{name}.md"] = _module_page(kind, name, serving)
+            pages[f"{kind}/{name}.md"] = _module_page(kind, name, serving, examples if kind == "states" else {})
             index.append(f"| [{name}]({kind}/{name}.md) | {_cell(_sentence(serving[0].module_doc))} |")
     pages["README.md"] = "\n".join(index) + "\n"
     return pages
 
 
-def _module_page(kind: str, name: str, serving: Sequence[LoadedModule]) -> str:
+#: Examples that were written for the reference, and the cases of tests that show a state without one.
+_EXAMPLES = HERE / "state-examples.yaml"
+_CASES = HERE.parent / "tests/statecore/builtin/states"
+
+
+def state_examples() -> dict[str, list[str]]:
+    """Return {state function: lines of the section "Example"}. Each of them is applied by a test."""
+    found: dict[str, list[str]] = {}
+    for place in ("played/cases", "cases"):
+        for path in sorted((_CASES / place).glob("*.yaml")):
+            for case in yaml.safe_load(path.read_text("utf-8")).values():
+                if isinstance(case, dict) and _shows(case):
+                    found.setdefault(case["state"], _shown_case(case))
+    for function, example in yaml.safe_load(_EXAMPLES.read_text("utf-8")).items():
+        found[function] = _example(example["sls"], example["says"])
+    return found
+
+
+def _shows(case: Mapping[str, Any]) -> bool:
+    """Return whether a case of a test is a whole example: it succeeds, changes something and stands alone."""
+    does = case.get("does") or {}
+    return does.get("result") is True and bool(does.get("changes")) and not case.get("also")
+
+
+def _shown_case(case: Mapping[str, Any]) -> list[str]:
+    arguments = dict(case["args"])
+    identifier = arguments.pop("name", "example")
+    sls = yaml.safe_dump(
+        {identifier: {case["state"]: [{key: value} for key, value in arguments.items()]}}, sort_keys=False
+    )
+    # Cases of files are written for any directory.
+    return _example(sls.replace("ROOT", "/srv"), case["does"]["comment"].replace("ROOT", "/srv"))
+
+
+def _example(sls: str, says: str) -> list[str]:
+    lines = ["Example:", "", "```yaml", sls.rstrip("\n"), "```", ""]
+    said = says.strip().splitlines()
+    return lines + ([f"It says: `{said[0]}`", ""] if said and "`" not in said[0] else [])
+
+
+def _module_page(kind: str, name: str, serving: Sequence[LoadedModule], examples: Mapping[str, Sequence[str]]) -> str:
     """A module; where several files serve the name on different hosts, their functions together."""
     parts = [f"# {name}", ""]
     if len(serving) > 1:
@@ -187,6 +231,7 @@ def _module_page(kind: str, name: str, serving: Sequence[LoadedModule]) -> str:
         own = served.functions[function]
         parts += [f"## {name}.{function}", "", f"`{name}.{function}{_call(served, function)}`", ""]
         parts += [as_markdown(inspect.getdoc(own) or ""), ""]
+        parts += examples.get(f"{name}.{function}", ())
     return "\n".join(parts).rstrip() + "\n"
 
 
