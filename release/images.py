@@ -43,6 +43,9 @@ STARTED_WITH = (
     "Shell",
 )
 
+#: Labels that compose adds: the service that it happened to build the image for, and its own version.
+_BUILDERS_LABELS = "com.docker.compose."
+
 #: zlib's window bits for gzip with a header that has no name and no time.
 _GZIP = 31
 
@@ -99,7 +102,8 @@ def canonical(document: object) -> bytes:
 def configuration(built: Mapping[str, Any], diff_ids: Sequence[str], name: str, release: Release) -> dict[str, Any]:
     """Return the OCI configuration of an image from the one that the engine built."""
     started = {key: built["config"][key] for key in STARTED_WITH if built["config"].get(key)}
-    started["Labels"] = (started.get("Labels") or {}) | {
+    labels = started.get("Labels") or {}
+    started["Labels"] = {key: value for key, value in labels.items() if not key.startswith(_BUILDERS_LABELS)} | {
         "org.opencontainers.image.title": f"saltern/{name}",
         "org.opencontainers.image.version": release.version,
         "org.opencontainers.image.revision": release.revision,

@@ -113,7 +113,9 @@ def test_docker_load_of_old_engines_finds_the_same_images(tmp_path: Path) -> Non
 
 
 def test_an_image_keeps_what_it_is_started_with_and_nothing_of_the_builder() -> None:
-    made = configuration(BUILT, ["sha256:1"], "one", RELEASE)
+    labels = {"com.docker.compose.service": "host-web1", "own": "1"}
+    made = configuration(BUILT | {"config": BUILT["config"] | {"Labels": labels}}, ["sha256:1"], "one", RELEASE)
+    assert [key for key in made["config"]["Labels"] if not key.startswith("org.opencontainers.")] == ["own"]
     assert made["config"] | {"Labels": None} == {"User": "10001", "Cmd": ["a"], "Env": ["A=1"], "Labels": None}
     assert made["created"] == "2023-11-14T22:13:20Z"
     assert made["config"]["Labels"]["org.opencontainers.image.version"] == "1.2.3"
