@@ -298,10 +298,20 @@ class Banks:
         return [name.removeprefix(f"{bank}/") for name in names if name.startswith(f"{bank}/")]
 
 
+#: A function in Lua, for scripts that record a message of a minion: keys seen, jobs that wait for the minion, minions that sign;
+#: then the minion and the time in ms. It returns whether jobs wait for a stock minion.
+ARRIVED = """
+local function arrived(seen, waiting, signers, minion, ms)
+  redis.call('ZADD', seen, 'GT', ms, minion)
+  return redis.call('EXISTS', waiting) == 1 and redis.call('SISMEMBER', signers, minion) == 0
+end
+"""
+
+
 #: KEYS: seen, the minion's waiting jobs, minions that sign. ARGV: minion, now ms. Returns 1 if waiting jobs are to be sent to it.
-_ARRIVED = """
-redis.call('ZADD', KEYS[1], 'GT', ARGV[2], ARGV[1])
-return redis.call('EXISTS', KEYS[2]) == 1 and redis.call('SISMEMBER', KEYS[3], ARGV[1]) == 0
+_ARRIVED = f"""
+{ARRIVED}
+return arrived(KEYS[1], KEYS[2], KEYS[3], ARGV[1], ARGV[2])
 """
 
 

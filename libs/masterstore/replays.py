@@ -13,6 +13,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from masterstore import keys
+from masterstore.cache import ARRIVED
 from masterstore.client import Client
 
 #: Seconds that a nonce is kept beyond two windows.
@@ -32,11 +33,15 @@ class Admission(NamedTuple):
 
     verdict: Verdict
     late: int
+    #: Whether jobs wait for the minion, as ``Presence.arrived`` says; None if its message was not recorded.
+    waits: bool | None
 
 
-#: KEYS: clocks, the nonce's key (may be missing). ARGV: minion, its time in seconds (empty: unknown), window in seconds.
-#: Returns (verdict, seconds late). Without a nonce nothing shows that the request is new, so the clock is only set once.
+#: KEYS: clocks, the nonce's key (may be missing), and to record a new request as a message: those of ARRIVED. ARGV: minion, its
+#: time in seconds (empty: unknown), window in seconds, and to record it: ms. Returns (verdict, seconds late, whether jobs wait; -1
+#: if it was not recorded). Without a nonce nothing shows that the request is new, so the clock is only set once.
 _ADMIT = f"""
+{ARRIVED}
 local late = 0
 local behind = nil
 if ARGV[2] ~= '' then
@@ -45,13 +50,14 @@ if ARGV[2] ~= '' then
   local known = redis.call('HGET', KEYS[1], ARGV[1])
   if known then
     late = behind - (tonumber(known) or behind)
-    if late > window then return {{2, late}} end
+    if late > window then return {{2, late, -1}} end
     if not KEYS[2] then behind = nil end
   end
 end
-if KEYS[2] and not redis.call('SET', KEYS[2], '1', 'NX', 'EX', 2 * tonumber(ARGV[3]) + {_SPARE}) then return {{1, late}} end
+if KEYS[2] and not redis.call('SET', KEYS[2], '1', 'NX', 'EX', 2 * tonumber(ARGV[3]) + {_SPARE}) then return {{1, late, -1}} end
 if behind then redis.call('HSET', KEYS[1], ARGV[1], behind) end
-return {{0, late}}
+if not KEYS[3] then return {{0, late, -1}} end
+return {{0, late, arrived(KEYS[3], KEYS[4], KEYS[5], ARGV[1], ARGV[4]) and 1 or 0}}
 """
 
 
@@ -62,14 +68,22 @@ class Replays:
         self._client = client
         self._admit = client.redis.register_script(_ADMIT)
 
-    def admit(self, minion: str, nonce: str | None, sent: int | None, *, window: int) -> Admission:
+    def admit(
+        self, minion: str, nonce: str | None, sent: int | None, *, window: int, seen_ms: int | None = None
+    ) -> Admission:
         """Return whether a request is new, came before, or is too old (an Admission), and remember its nonce and
         time.
 
         ``nonce``: the request's random text; None: only its age is checked. ``sent``: the minion's time in
         seconds since 1970; None if the request has none. ``window``: seconds after which a request is too old.
+        ``seen_ms``: also record a new request, which has a nonce, as a message of the minion at this time, as
+        ``Presence.arrived`` does; None: do not.
         """
         names = [keys.CLOCKS] if nonce is None else [keys.CLOCKS, keys.nonce(minion, nonce)]
+        arguments = [minion, "" if sent is None else sent, window]
+        if nonce is not None and seen_ms is not None:
+            names += [keys.SEEN, keys.waiting_of(minion), keys.SIGNERS]
+            arguments.append(seen_ms)
         with self._client.calling():
-            verdict, late = self._admit(keys=names, args=[minion, "" if sent is None else sent, window])
-        return Admission(Verdict(verdict), late)
+            verdict, late, waits = self._admit(keys=names, args=arguments)
+        return Admission(Verdict(verdict), late, None if waits < 0 else bool(waits))

@@ -14,7 +14,7 @@ import msgpack
 
 from masterstore.errors import StoreError, StoreUnavailable
 from masterstore.keys import REQUEST_TTL
-from masterstore.replays import Verdict
+from masterstore.replays import Admission, Verdict
 from masterstore.tokens import Token
 from saltern.kit.config.worker_pools import ONE_POOL, Pools
 from saltern.kit.links.control import ControlError, ok, refused
@@ -26,9 +26,11 @@ from saltern.mworker.authorise import NotAllowed, decided, reached
 from saltern.mworker.commands import CONTROL_COMMANDS, MINION_COMMANDS, ControlPolicy, MinionPolicy, Repeat
 from saltern.mworker.commands.control import call_of, calls_of
 from saltern.mworker.commands.pillar import compile_for
+from saltern.mworker.commands.resend import send_waiting
 from saltern.mworker.deferred_reply import DeferredReply, SealedDeferredReply
 from saltern.mworker.watchdog import Watchdog
 from saltern.mworker.worker_context import WorkerContext
+from saltwire import tags
 from saltwire.envelope import Envelope, OpenedRequest, check_version, open_request, parse_request, seal_reply
 from saltwire.errors import OwnFault, PeerFault
 from saltwire.pack import MAX_VALUES, check_values, packb
@@ -204,8 +206,11 @@ class RequestHandler:
             return seal_reply(opened, {})
         if not (opened.proved or row.unproved):
             raise PeerFault(f"{cmd} in version {opened.version} needs a token")
-        if row.repeat is not Repeat.HARMLESS and self._came_before(opened, row.repeat, row.policy):
+        admission = self._admission(opened, row.repeat, row.policy, heard=row.heard)
+        if self._is_repeated(row.repeat, admission):
             return seal_reply(opened, row.repeated)
+        if row.heard:
+            self._hear(opened, admission)
         try:
             more = {"nonce": opened.nonce} if row.once else {}
             value = row.handler(self._context, opened.id, opened.load | more)
@@ -218,35 +223,57 @@ class RequestHandler:
             value = ""
         return _deferred(opened, value) if isinstance(value, DeferredReply) else seal_reply(opened, value)
 
-    def _came_before(self, opened: OpenedRequest, repeat: Repeat, policy: MinionPolicy = MinionPolicy.OWN) -> bool:
+    def _hear(self, opened: OpenedRequest, admission: Admission | None) -> None:
+        """Record the minion's presence if its admission has not. Publish the jobs that wait for a stock minion again."""
+        waits = None if admission is None else admission.waits
+        if waits is None:
+            waits = self._context.store.presence.arrived(opened.id, int(time.time() * 1000))
+        if waits:
+            send_waiting(self._context, opened.id, started=opened.load.get("tag") == tags.minion_start(opened.id))
+
+    def _is_repeated(self, repeat: Repeat, admission: Admission | None) -> bool:
         """Return True if the same request was handled before: its answer is sent again, but its command is not carried
         out a second time.
 
-        Raises PeerFault if the request is too old. A request is carried out again if the worker that had it before
-        died, because that worker may have done only half of it.
+        A request is carried out again if the worker that had it before died, because that worker may have done only
+        half of it.
         """
-        if self._window <= 0 or not opened.proved:
-            return False
+        came_before = admission is not None and admission.verdict is Verdict.REPEATED
+        return came_before and repeat is Repeat.ANSWERED and not self._again
+
+    def _admission(
+        self, opened: OpenedRequest, repeat: Repeat, policy: MinionPolicy = MinionPolicy.OWN, *, heard: bool = False
+    ) -> Admission | None:
+        """Return what Redis says of the request's nonce and age; None if it was not asked, because nothing depends on it.
+
+        ``heard``: a new request is recorded as the minion's presence in the same step. Raises PeerFault if the request
+        is too old.
+        """
+        if repeat is Repeat.HARMLESS or self._window <= 0 or not opened.proved:
+            return None
         nonce: str | None = None
         if repeat is Repeat.ANSWERED or policy is MinionPolicy.PEER:
             nonce = opened.nonce
             if nonce is None:
                 if opened.version >= 2:
                     raise PeerFault("a request that changes something needs a nonce", BAD_LOAD)
-                return False
+                return None
         elif opened.sent is None or abs(time.time() - opened.sent) <= self._window:
             # Without a look into Redis: the command recognises its work for longer than a clock is usually wrong.
-            return False
-        verdict, late = self._context.store.replays.admit(opened.id, nonce, opened.sent, window=self._window)
-        if verdict is Verdict.OLD:
+            return None
+        seen_ms = int(time.time() * 1000) if heard else None
+        admission = self._context.store.replays.admit(
+            opened.id, nonce, opened.sent, window=self._window, seen_ms=seen_ms
+        )
+        if admission.verdict is Verdict.OLD:
             self._context.store.minion_keys.renew(opened.id)
             said = (
                 "a request is %d s older than the last one (request_window: %d s): the minion's clock was set back, or somebody"
                 " repeats old requests. The minion has to sign in again, which ends its earlier sessions"
             )
-            self._context.log.warning(said, late, self._window, extra={"minion": opened.id})
-            raise PeerFault(f"the request is {late} s older than the last one", BAD_LOAD)
-        return repeat is Repeat.ANSWERED and verdict is Verdict.REPEATED and not self._again
+            self._context.log.warning(said, admission.late, self._window, extra={"minion": opened.id})
+            raise PeerFault(f"the request is {admission.late} s older than the last one", BAD_LOAD)
+        return admission
 
     def _pillar(self, opened: OpenedRequest) -> bytes:
         public = self._context.public_key_of(opened.id)
@@ -254,7 +281,7 @@ class RequestHandler:
             return BAD_LOAD
         if opened.nonce is None:
             return packb({"error": "Nonce not included in request"})
-        came_before = self._came_before(opened, Repeat.ANSWERED)
+        came_before = self._is_repeated(Repeat.ANSWERED, self._admission(opened, Repeat.ANSWERED))
         return seal_pillar(
             compile_for(self._context, opened.id, opened.load, keep=not came_before),
             minion_pub=public,

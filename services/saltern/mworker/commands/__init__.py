@@ -98,6 +98,8 @@ class MinionCommand:
     once: bool = False
     #: Accepted from minions of message version 2 without a token, whose id is not proved.
     unproved: bool = False
+    #: The message is recorded as the minion's presence, in the same step in Redis as its nonce where it has one.
+    heard: bool = False
 
 
 @dataclass(frozen=True)
@@ -111,7 +113,7 @@ class ControlCommand:
 #: Source: docs/protocol.md#command-table. ``_pillar`` has its own form of reply and is answered by ``RequestHandler``.
 MINION_COMMANDS: Mapping[str, MinionCommand] = {
     "_return": MinionCommand(MinionPolicy.OWN, returns.store_return, Repeat.RECOGNISED, once=True, unproved=True),
-    "_minion_event": MinionCommand(MinionPolicy.OWN, events.minion_event, Repeat.ANSWERED),
+    "_minion_event": MinionCommand(MinionPolicy.OWN, events.minion_event, Repeat.ANSWERED, heard=True),
     "_file_envs": MinionCommand(MinionPolicy.SHARED, files.envs, Repeat.HARMLESS, unproved=True),
     "_file_list": MinionCommand(MinionPolicy.SHARED, files.file_list, Repeat.HARMLESS, unproved=True),
     "_file_list_emptydirs": MinionCommand(MinionPolicy.SHARED, files.empty_dirs, Repeat.HARMLESS, unproved=True),

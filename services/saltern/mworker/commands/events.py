@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from saltern.mworker.commands.resend import heard_of
 from saltern.mworker.worker_context import WorkerContext
 from saltwire import tags
 from saltwire.errors import shown
@@ -18,7 +17,6 @@ def minion_event(context: WorkerContext, minion_id: str, load: Mapping[str, obje
 
     Events with a tag that the minion may not fire, and events above the minion's limits, are dropped. Returns None.
     """
-    heard_of(context, minion_id, started=load.get("tag") == tags.minion_start(minion_id))
     pretag = load.get("pretag")
     events = load.get("events")
     if isinstance(events, list):

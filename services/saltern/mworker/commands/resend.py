@@ -13,13 +13,13 @@ import time
 from saltern.mworker.worker_context import WorkerContext
 
 
-def heard_of(context: WorkerContext, minion_id: str, *, started: bool = False) -> None:
+def heard_of(context: WorkerContext, minion_id: str) -> None:
     """Record that the minion sent a request. If it is a stock minion, publish the jobs that wait for it again.
 
     Without waiting jobs this takes one round trip to Redis.
     """
     if context.store.presence.arrived(minion_id, int(time.time() * 1000)):
-        send_waiting(context, minion_id, started=started)
+        send_waiting(context, minion_id)
 
 
 def send_waiting(context: WorkerContext, minion_id: str, *, started: bool = False) -> None:
