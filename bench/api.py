@@ -2,8 +2,8 @@
 
 python -m bench.api --salt .oracle [--rate 300] [--seconds 10] [--listeners 1000]
 
-Both masters have two minions. Clients send `local` `test.ping` for one minion at a fixed rate over kept connections. CPU time is
-that of the API's processes.
+Both masters have two minions. Clients send `local` `test.ping` for one minion at a fixed rate over kept connections, which they
+make anew when the API closed them. CPU time is that of the API's processes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,9 @@ from bench.systems import MINIONS, System, free_ports, salt, saltern
 
 #: Connections over which requests are sent.
 _CONNECTIONS = 60
+
+#: Seconds after the planned end in which late requests are still sent.
+_GRACE = 10.0
 
 #: Seconds in which an API must answer for the first time.
 _START_SECONDS = 120.0
@@ -77,7 +80,7 @@ async def _logged_in(port: int) -> str:
     deadline = time.monotonic() + _START_SECONDS
     body = {"username": _USER, "password": _PASSWORD, "eauth": "file"}
     while True:
-        with contextlib.suppress(OSError, ValueError, KeyError, asyncio.IncompleteReadError):
+        with contextlib.suppress(*_BROKEN, ValueError, KeyError):
             client = await Client.connected(port, "")
             answer = await client.ask("/login", body)
             client.close()
@@ -87,19 +90,30 @@ async def _logged_in(port: int) -> str:
         await asyncio.sleep(0.5)
 
 
+#: What a request raises whose connection was closed before the whole answer came.
+_BROKEN = (OSError, asyncio.IncompleteReadError)
+
+
 class Client:
     """A kept HTTP connection."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, token: str) -> None:
-        self._reader, self._writer, self._token = reader, writer, token
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, port: int, token: str) -> None:
+        self._reader, self._writer, self._port, self._token = reader, writer, port, token
 
     @classmethod
     async def connected(cls, port: int, token: str) -> Client:
         """Return a client that is connected."""
-        return cls(*await asyncio.open_connection("127.0.0.1", port), token)
+        return cls(*await asyncio.open_connection("127.0.0.1", port), port, token)
+
+    async def connect_again(self) -> None:
+        """Close the connection and make it anew."""
+        self._writer.close()
+        self._reader, self._writer = await asyncio.open_connection("127.0.0.1", self._port)
 
     async def ask(self, path: str, body: object) -> bytes:
-        """Send a POST request, and return the body of the answer. Raises RuntimeError for another status than 200."""
+        """Send a POST request, and return the body of the answer. Raises RuntimeError for another status than 200, one of
+        _BROKEN if the connection was closed.
+        """
         data = json.dumps(body).encode()
         head = f"POST {path} HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\nAccept: application/json\r\n"
         head += f"X-Auth-Token: {self._token}\r\n" if self._token else ""
@@ -128,33 +142,56 @@ class Client:
         self._writer.close()
 
 
-async def send(api: Api, rate: float, seconds: float) -> list[float]:
-    """Send ``rate`` requests a second for some seconds. Return the seconds of each request, from its planned time on.
+@dataclass
+class Sent:
+    """What became of requests: how many got an answer, the seconds of those with the minion's return (from its planned time on),
+    connections that the API closed instead of an answer, and answers with an error's status.
+    """
 
-    Requests to which the minion did not return in time are left out.
+    answered: int = 0
+    times: list[float] = field(default_factory=list)
+    closed: int = 0
+    refused: int = 0
+
+
+async def send(api: Api, rate: float, seconds: float) -> Sent:
+    """Send ``rate`` requests a second for some seconds, as far as the API takes them: what it has not taken _GRACE seconds
+    later is not sent.
     """
     ping = {"client": "local", "tgt": MINIONS[0], "fun": "test.ping"}
     clients = [await Client.connected(api.port, api.token) for _ in range(_CONNECTIONS)]
     expected = json.dumps({"return": [{MINIONS[0]: True}]}).encode()
-    times: list[float] = []
+    sent = Sent()
     started = time.perf_counter() + 0.2
+    end = started + seconds + _GRACE
     count = int(rate * seconds)
 
     async def work(number: int, client: Client) -> None:
         for index in range(number, count, len(clients)):
             due = started + index / rate
             await asyncio.sleep(max(0.0, due - time.perf_counter()))
-            answer = await client.ask("/", ping)
+            if time.perf_counter() > end:
+                return
+            try:
+                answer = await client.ask("/", ping)
+            except _BROKEN:
+                sent.closed += 1
+                await client.connect_again()
+                continue
+            except RuntimeError:
+                sent.refused += 1
+                continue
+            sent.answered += 1
             # A minion that has too much to do answers late, which is not the API's doing.
             if answer == expected:
-                times.append(time.perf_counter() - due)
+                sent.times.append(time.perf_counter() - due)
 
     try:
         await asyncio.gather(*(work(number, client) for number, client in enumerate(clients)))
     finally:
         for client in clients:
             client.close()
-    return times
+    return sent
 
 
 async def listeners_megabytes(api: Api, count: int) -> tuple[float, float]:
@@ -191,18 +228,21 @@ def cpu_seconds(roots: list[int]) -> float:
 
 
 def measured(api: Api, rate: float, seconds: float) -> dict[str, float]:
-    """Measure a run of requests: rate that was reached, CPU milliseconds of the API for each request, CPU share, median."""
+    """Measure a run of requests: rate that was reached, CPU milliseconds of the API for each answer, CPU share, median."""
     asyncio.run(send(api, min(rate, 50), 2))
     used, began = cpu_seconds([api.pid]), time.perf_counter()
-    times = asyncio.run(send(api, rate, seconds))
+    sent = asyncio.run(send(api, rate, seconds))
     took = time.perf_counter() - began
     used = cpu_seconds([api.pid]) - used
-    sent = int(rate * seconds)
+    answered = max(sent.answered, 1)
     return {
-        "requests a second": sent / took,
-        "with a return, percent": 100 * len(times) / sent,
-        "CPU ms of the API a request": 1000 * used / sent,
-        "median ms": 1000 * statistics.median(times) if times else float("nan"),
+        "requests a second": sent.answered / took,
+        "with a return, percent": 100 * len(sent.times) / answered,
+        "connections closed unanswered": float(sent.closed),
+        "answers with an error": float(sent.refused),
+        "CPU ms of the API a request": 1000 * used / answered,
+        "share of a core, percent": 100 * used / took,
+        "median ms": 1000 * statistics.median(sent.times) if sent.times else float("nan"),
     }
 
 
@@ -238,7 +278,7 @@ def main() -> int:
         print(f"{'':30} {mine.name:>10} {theirs.name:>10}   ratio")
         for name in figures[0]:
             left, right = figures[0][name], figures[1][name]
-            print(f"{name:30} {left:10.3g} {right:10.3g}   {right / left:.2f}")
+            print(f"{name:30} {left:10.3g} {right:10.3g}   {f'{right / left:.2f}' if left else ''}")
         before, then = asyncio.run(listeners_megabytes(ours, arguments.listeners))
         print(f"\n{arguments.listeners} listeners to events: {then:.0f} MB, without them {before:.0f} MB")
     return 0

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Response, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Response, expect, sync_playwright
 
 from tests.browser.saltgui import SaltGui
 from tests.faults.proxy import Link, Network
@@ -26,6 +26,8 @@ __all__ = ["session_labs"]
 
 #: Seconds that a page waits for an element on a busy machine.
 PATIENCE = 60.0
+
+expect.set_options(timeout=PATIENCE * 1000)
 
 #: Files that SaltGUI asks for though nobody needs to have them.
 _OPTIONAL = re.compile(r"/static/(minions|salt-auth|salt-motd)\.(txt|html)$")

@@ -58,6 +58,8 @@ class MadeUpMaster:
         self.broken: dict[str, Exception] = {}
         #: Seconds between a publication and its returns; None: minions return nothing by themselves.
         self.pause: float | None = 0.05
+        #: Commands that are answered when their Event is set.
+        self.held: dict[str, threading.Event] = {}
         self._last = 0
 
     # ------------------------------------------------------------------------------------------------------------- jobs
@@ -109,6 +111,16 @@ class MadeUpMaster:
         if self.loop is not None:
             self.loop.call_soon_threadsafe(self.feed.receive, tag, frame)
 
+    @contextmanager
+    def holding(self, cmd: str) -> Iterator[None]:
+        """Answer a command only after the ``with`` block; further questions with it are answered then, too."""
+        answer_now = self.held[cmd] = threading.Event()
+        try:
+            yield
+        finally:
+            self.held.pop(cmd, None)
+            answer_now.set()
+
     def published(self, fun: str) -> list[dict[str, Any]]:
         """Return the publications of a function, as the API asked for them."""
         return [fields for cmd, fields in self.asked if cmd == "publish" and fields["fun"] == fun]
@@ -130,6 +142,9 @@ class MadeUpMaster:
     async def call(self, cmd: str, *, timeout: float = 0, once: bool = False, **fields: Any) -> Any:
         """Answer one command as a worker would."""
         self.asked.append((cmd, fields))
+        answer_now = self.held.get(cmd)
+        while answer_now is not None and not answer_now.is_set():
+            await asyncio.sleep(0.005)
         if cmd in self.broken:
             raise self.broken[cmd]
         return getattr(self, f"_{cmd}")(**fields)

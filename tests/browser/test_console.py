@@ -3,70 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
 
 import pytest
 
 from saltern.kit.links.control import ControlError, ControlTimeout
+from tests.browser.conftest import PATIENCE
 from tests.browser.console_answers import HOSTILE, state_run
-from tests.browser.console_master import TOKEN, MadeUpMaster, served, with_jobs
+from tests.browser.console_master import TOKEN, MadeUpMaster
+from tests.browser.console_page import address, fleet, go, master, page
+
+__all__ = ["address", "fleet", "master", "page"]
 
 playwright = pytest.importorskip("playwright.sync_api")
-Browser, Locator, Page = Any, Any, Any
+Browser, Page = Any, Any
 expect = playwright.expect
 
 pytestmark = pytest.mark.browser
-
-#: Milliseconds that a page waits for an element on a busy machine.
-PATIENCE = 30_000
-
-ANN = {"name": "session_id", "value": TOKEN, "httpOnly": True, "sameSite": "Lax"}
-
-
-@pytest.fixture(scope="module")
-def fleet() -> MadeUpMaster:
-    return with_jobs(MadeUpMaster())
-
-
-@pytest.fixture(scope="module")
-def address(fleet: MadeUpMaster) -> Iterator[str]:
-    with served(fleet) as found:
-        yield found
-
-
-@pytest.fixture
-def master(fleet: MadeUpMaster) -> Iterator[MadeUpMaster]:
-    """The made-up master as it is after a day; what a test breaks is mended."""
-    fleet.asked.clear()
-    yield fleet
-    fleet.broken.clear()
-    fleet.pause = 0.05
-
-
-@pytest.fixture
-def page(browser: Browser, address: str, master: MadeUpMaster) -> Iterator[Page]:
-    """A page of a browser in which ann is logged in. The test fails if a script fails or the page's policy is broken."""
-    context = browser.new_context(base_url=address, viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
-    context.set_default_timeout(PATIENCE)
-    context.add_cookies([{**ANN, "url": address}])
-    made = context.new_page()
-    faults: list[str] = []
-    made.on("pageerror", lambda error: faults.append(str(error)))
-    made.on(
-        "console",
-        lambda said: faults.append(said.text) if said.type == "error" and "Failed to load" not in said.text else None,
-    )
-    yield made
-    context.close()
-    # One test tries to put HTML in, and sees that the browser refuses.
-    assert [fault for fault in faults if "TrustedHTML" not in fault] == []
-
-
-def go(page: Page, where: str) -> None:
-    page.goto(f"/console/#/{where}")
-    page.locator(".rail").wait_for()
 
 
 def state_job(master: MadeUpMaster) -> str:
@@ -79,7 +33,7 @@ def state_job(master: MadeUpMaster) -> str:
 
 def test_a_user_logs_in_and_out(browser: Browser, address: str) -> None:
     context = browser.new_context(base_url=address)
-    context.set_default_timeout(PATIENCE)
+    context.set_default_timeout(PATIENCE * 1000)
     page = context.new_page()
     answer = page.goto("/console")
     assert answer.url.endswith("/console/")
@@ -149,7 +103,7 @@ def test_the_fleet_is_filtered_by_a_target(page: Page) -> None:
     page.get_by_role("button", name="Show all").click()
     page.get_by_role("button", name="Away").click()
     expect(page.get_by_role("button", name="Away 666")).to_be_visible()
-    assert page.locator(".vrow:visible").first.get_attribute("class").find("away") > 0
+    expect(page.locator(".vrow:visible").first).to_have_class(re.compile("away"))
 
 
 def test_the_keyboard_is_enough(page: Page) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.browser.conftest import PATIENCE
 from tests.browser.console_master import TOKEN, MadeUpMaster, served, with_jobs
 
 pytest.importorskip("playwright.sync_api")
@@ -66,7 +67,7 @@ SCHEMES = {"light": TAGS, "dark": ["color-contrast", "link-in-text-block"]}
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_every_view(browser: Any, address: str, master: MadeUpMaster, axe: str, scheme: str) -> None:
     context = browser.new_context(base_url=address, color_scheme=scheme, viewport={"width": 1280, "height": 800})
-    context.set_default_timeout(30_000)
+    context.set_default_timeout(PATIENCE * 1000)
     page = context.new_page()
     page.goto("/console/")
     page.locator("#username").wait_for()

@@ -8,13 +8,11 @@ import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import PATIENCE, Faults, Site
+from tests.browser.conftest import Faults, Site
 from tests.browser.saltgui import SaltGui
 from tests.roles.lab import SOON, Held, until
 
 pytestmark = [pytest.mark.browser, pytest.mark.roles, pytest.mark.redis, pytest.mark.own_copy]
-
-expect.set_options(timeout=PATIENCE * 1000)
 
 
 def test_keys_are_accepted_and_rejected(page: Page, site: Site) -> None:

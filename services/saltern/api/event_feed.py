@@ -82,9 +82,9 @@ class EventFeed(JobFeed):
         """Create a feed without listeners. ``queue``: most events that wait for one listener. ``dropped`` is called
         when the queue of a slow listener is full.
         """
-        super().__init__()
+        super().__init__(whole=True)
         self._size = queue
-        self._dropped = dropped
+        self._on_drop = dropped
         self._listeners: set[Listener] = set()
 
     @property
@@ -106,8 +106,7 @@ class EventFeed(JobFeed):
         """Pass one event of the bus to the requests that wait for its job, and to all listeners. The data is unpacked
         only if there is one of them.
         """
-        if self.is_awaited(tag) and (event := unpack(frame)) is not None:
-            self.deliver(*event)
+        super().receive(tag, frame)
         if not self._listeners:
             return
         shown = event_of_frame(frame)
@@ -119,4 +118,4 @@ class EventFeed(JobFeed):
             except asyncio.QueueFull:
                 listener.lost.set()
                 self._listeners.discard(listener)
-                self._dropped()
+                self._on_drop()

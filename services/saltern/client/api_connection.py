@@ -10,7 +10,6 @@ import contextlib
 import json
 import ssl
 import time
-from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -20,14 +19,12 @@ import httpx
 from saltern.client.addresses import Api, Login
 from saltern.client.connection import Event, Listener
 from saltern.kit.config.reading import ConfigError
-from saltern.kit.jobs.job_feed import JobEvents, JobFeed
+from saltern.kit.jobs.job_feed import JobFeed
 from saltern.kit.links.control import CONTROL_PATIENCE, ControlError, ControlTimeout
 
 #: Seconds to wait for the first bytes of the event stream; after that the job cache is read instead.
 _STREAM_PATIENCE = 5.0
 
-#: Events that are remembered for a job that nobody waits for yet.
-_RECENT = 2000
 
 #: Seconds before a broken event stream is opened again.
 _AGAIN = 0.4
@@ -57,30 +54,6 @@ class _ApiLimits:
     id: str = ""
 
 
-class _RecentJobFeed(JobFeed):
-    """A JobFeed that passes on events which came before somebody waited for their job: a return may overtake the answer
-    to the publication.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._recent: deque[Event] = deque(maxlen=_RECENT)
-
-    def deliver(self, tag: str, data: Mapping[str, object]) -> None:
-        """Pass one event on, and remember it if nobody waits for its job."""
-        if self.is_awaited(tag):
-            super().deliver(tag, data)
-        else:
-            self._recent.append(Event(tag, data))
-
-    def wait_for(self, jid: str, receiver: JobEvents) -> None:
-        """Call ``receiver`` for each event of the job or runner ``jid``, remembered ones first."""
-        super().wait_for(jid, receiver)
-        for tag, data in list(self._recent):
-            if f"/{jid}/" in tag:
-                receiver(tag, data)
-
-
 class ApiConnection:
     """Connection to the API. It belongs to the asyncio loop that is running when it is made."""
 
@@ -88,7 +61,7 @@ class ApiConnection:
         """Prepare the connection; nothing is sent yet. Raises ConfigError for a wrong URL or an unreadable ``ca_file``."""
         self.limits = _ApiLimits()
         self.where = address.url.rstrip("/")
-        self.feed: JobFeed = _RecentJobFeed()
+        self.feed = JobFeed(whole=True)
         self._address = address
         self._listeners: set[Listener] = set()
         self._stream: asyncio.Task[None] | None = None
@@ -288,7 +261,7 @@ class ApiConnection:
             tag, data = str(event["tag"]), dict(event["data"])
         except (ValueError, KeyError, TypeError):
             return
-        self.feed.deliver(tag, data)
+        self.feed.deliver(tag, data, len(text))
         for listener in list(self._listeners):
             listener.put(Event(tag, data))
 

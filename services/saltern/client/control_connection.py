@@ -39,7 +39,7 @@ class ControlConnection:
         self.limits = options = _options(address)
         self._address = address
         keys = LinkKeys.load(key_directory(options, "cli", address.config_dir or None))
-        self.feed = JobFeed()
+        self.feed = JobFeed(whole=True)
         self._listeners: set[Listener] = set()
         self._user = address.user or options.user or user_name(os.environ, os.geteuid())
         context: zmq.Context[zmq.Socket[bytes]] = zmq.Context.instance()
@@ -120,15 +120,11 @@ class ControlConnection:
                 self._bus.tick()
 
     def _receive(self, tag: str, frame: bytes) -> None:
+        self.feed.receive(tag, frame)
         wanted = [each for each in self._listeners if tag.startswith(each.prefix)]
-        if not wanted and not self.feed.is_awaited(tag):
-            return
-        event = unpack(frame)
-        if event is None:
-            return
-        self.feed.deliver(*event)
-        for listener in wanted:
-            listener.put(Event(*event))
+        if wanted and (event := unpack(frame)) is not None:
+            for listener in wanted:
+                listener.put(Event(*event))
 
 
 def _options(address: Control) -> MasterOptions:

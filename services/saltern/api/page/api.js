@@ -50,10 +50,20 @@ const watchers = new Set();
 /** Call a function whenever a call was made or answered. @param {() => void} watcher */
 export function onCall(watcher) {
   watchers.add(watcher);
+  return () => watchers.delete(watcher);
+}
+
+/** Drop the recorded calls: the next user does not see them. */
+export function forgetCalls() {
+  calls.length = 0;
+  for (const watcher of watchers) watcher();
 }
 
 /** Called when the session has ended. @type {() => void} */
 let ended = () => {};
+
+/** Counts the sign-ins: what is said about a session of before says nothing about the one of now. */
+let logins = 0;
 
 /** @param {() => void} work */
 export function onSessionEnd(work) {
@@ -89,6 +99,7 @@ export function record(method, path, body, salt) {
 async function request(method, path, more) {
   const row = record(method, path, more.body, more.salt ?? "");
   const started = performance.now();
+  const login = logins;
   /** @type {RequestInit} */
   const init = { method, headers: { Accept: "application/json" }, credentials: "same-origin", cache: "no-store" };
   if (more.signal) init.signal = more.signal;
@@ -118,17 +129,20 @@ async function request(method, path, more) {
   }
   if (!answer.ok) {
     const said = value && typeof value === "object" && "return" in value ? String(value.return) : `Status ${answer.status}`;
-    if (answer.status === 401 && path !== "/login" && !more.quiet) await sessionHolds();
+    if (answer.status === 401 && path !== "/login" && !more.quiet) await sessionHolds(login);
     throw new ApiError(answer.status, said);
   }
   return value.return;
 }
 
-/** A 401 means: not allowed, or no longer signed in. The session itself says which. */
-async function sessionHolds() {
+/**
+ * A 401 means: not allowed, or no longer signed in. The session itself says which.
+ * @param {number} login the sign-in of which the question came
+ */
+async function sessionHolds(login) {
   try {
     const answer = await fetch(`${BASE}/v1/session`, { credentials: "same-origin", cache: "no-store" });
-    if (answer.status === 401) ended();
+    if (answer.status === 401 && login === logins) ended();
   } catch {
     // Without an answer nothing is known about the session.
   }
@@ -198,6 +212,7 @@ export async function wheel(fun, more = {}) {
 /** @param {{username: string, password: string, eauth: string}} credentials */
 export async function login(credentials) {
   const [session] = await request("POST", "/login", { body: credentials, quiet: true });
+  logins += 1;
   return session;
 }
 

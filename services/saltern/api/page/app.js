@@ -2,12 +2,12 @@
  * The page: sign-in, navigation, keys. Each view is a module of its own.
  */
 
-import { calls, get, logout, onCall, onSessionEnd } from "./api.js";
-import { help, palette } from "./dialogs.js";
+import { calls, forgetCalls, get, logout, onCall, onSessionEnd } from "./api.js";
+import { dialog, help, palette } from "./dialogs.js";
 import { announce, byId, fill, h, isWriting, kbd, notice } from "./dom.js";
 import { Drawer } from "./drawer.js";
 import { events } from "./event_stream.js";
-import { eventsView } from "./views/events.js";
+import { eventsView, forgetEvents } from "./views/events.js";
 import { fleetView } from "./views/fleet.js";
 import { jobView } from "./views/job.js";
 import { jobsView } from "./views/jobs.js";
@@ -19,14 +19,16 @@ import { runView } from "./views/run.js";
 import { topologyView } from "./views/topology.js";
 
 /**
- * What a view gets: where it is, and how it goes elsewhere. `leave` collects what must end with the view; `keys` are commands of
- * the view by key.
+ * What a view gets: where it is, and how it goes elsewhere. `onLeave` takes what must end with the view, and does it at once if the
+ * view was left; `gone` says whether it was. A view that was left has no title and goes nowhere. `keys` are commands of the view
+ * by key.
  * @typedef {object} Place
  * @property {HTMLElement} main
  * @property {string[]} parts
  * @property {URLSearchParams} query
  * @property {(hash: string) => void} go
- * @property {(() => void)[]} leave
+ * @property {(...ends: (() => void)[]) => void} onLeave
+ * @property {() => boolean} gone
  * @property {Record<string, {text: string, run: () => void}>} keys
  * @property {(title: string, ...actions: (Node | null)[]) => void} title
  */
@@ -60,6 +62,8 @@ const ICONS = /** @type {Record<string, string>} */ ({
 
 /** @type {Place | null} */
 let here = null;
+/** What ends with the view that is seen. @type {(() => void)[]} */
+let ends = [];
 let user = "";
 const drawer = new Drawer();
 
@@ -99,6 +103,9 @@ function icon(name) {
   return made;
 }
 
+/** Ends what the frame before watched. */
+let unwatch = () => {};
+
 function frame() {
   const live = h("button", { id: "live", class: "plain live", type: "button", on: { click: () => go("#/events") } });
   const callCount = h("span", { class: "muted" });
@@ -135,13 +142,15 @@ function frame() {
     drawer.element,
   );
   fill(byId("app"), shell);
-  onCall(() => { callCount.textContent = calls.length ? String(calls.length) : ""; });
-  events.watch((state) => {
+  unwatch();
+  const stopCalls = onCall(() => { callCount.textContent = calls.length ? String(calls.length) : ""; });
+  const stopEvents = events.watch((state) => {
     const words = /** @type {Record<string, string>} */ ({ live: "Live", waiting: "Connecting", closed: "No events" });
     live.dataset.state = state;
     fill(live, h("span", { class: "dot", "aria-hidden": "true" }), words[state]);
     live.setAttribute("aria-label", `Events: ${words[state]}`);
   });
+  unwatch = () => { stopCalls(); stopEvents(); };
   setTheme(theme());
 }
 
@@ -149,12 +158,18 @@ function frame() {
 
 /** @param {string} hash */
 function go(hash) {
-  if (location.hash === hash) route();
-  else location.hash = hash;
+  // At once: by the event hashchange, keys that are typed meanwhile would still go to the old view.
+  if (location.hash !== hash) history.pushState(null, "", hash);
+  route();
+}
+
+function leave() {
+  here = null;
+  for (const end of ends.splice(0)) end();
 }
 
 function route() {
-  for (const end of here?.leave ?? []) end();
+  leave();
   const [path, words] = location.hash.replace(/^#\/?/, "").split("?");
   const parts = path.split("/").map((part) => {
     try {
@@ -178,10 +193,17 @@ function route() {
     main,
     parts: parts.slice(1),
     query: new URLSearchParams(words ?? ""),
-    go,
-    leave: [],
+    go: (hash) => {
+      if (here === place) go(hash);
+    },
+    onLeave: (...work) => {
+      if (here === place) ends.push(...work);
+      else for (const end of work) end();
+    },
+    gone: () => here !== place,
     keys: {},
     title: (text, ...actions) => {
+      if (here !== place) return;
       byId("title").textContent = text;
       document.title = `${text} - Saltern`;
       fill(byId("actions"), actions);
@@ -245,9 +267,12 @@ function onKey(event) {
     event.preventDefault();
     here.keys[event.key].run();
   } else if ((event.key === "j" || event.key === "k") && list && !list.contains(document.activeElement)) {
-    // The list takes the key as if it had had the focus.
-    list.focus();
+    // The list takes the key as if it had had the focus; a list that is still loading keeps it until then.
+    if (list.hidden) list.dispatchEvent(new KeyboardEvent("keydown", { key: event.key }));
+    else list.focus();
     event.preventDefault();
+  } else if (event.key === "Enter" && list?.hidden && event.target === document.body) {
+    list.dispatchEvent(new KeyboardEvent("keydown", { key: event.key }));
   } else if (event.key === "Escape" && !drawer.element.hidden) {
     drawer.toggle();
   }
@@ -289,31 +314,53 @@ function showPalette() {
 async function signOut() {
   try {
     await logout();
-  } finally {
-    showLogin("You are logged out.");
+  } catch (error) {
+    // Without an answer the session, and its cookie, may still be there.
+    if (/** @type {any} */ (error)?.status !== 401) return announceFailure(error);
   }
+  showLogin("You are logged out.");
 }
 
-/** @param {string} why */
+/** @param {any} error */
+function announceFailure(error) {
+  const made = dialog("Log out", "ask", notice("You are still logged in", [error?.message ?? String(error), " ", error?.advice ?? ""], { kind: "bad" }), h("div", { class: "row end" }, h("button", { type: "button", on: { click: () => made.close() } }, "Close")));
+}
+
+/**
+ * Show the sign-in. Questions that fail together end a session once: what is being typed stays.
+ * @param {string} why
+ */
 function showLogin(why) {
-  for (const end of here?.leave ?? []) end();
-  here = null;
+  if (signingIn) return;
+  signingIn = true;
+  leave();
   events.stop();
+  forgetEvents();
+  forgetCalls();
   for (const open of document.querySelectorAll("dialog[open]")) /** @type {HTMLDialogElement} */ (open).close();
   loginView(byId("app"), why, start);
 }
 
+let signingIn = false;
+let starts = 0;
+
 async function start() {
+  starts += 1;
+  const mine = starts;
   let session;
   try {
     session = await get("/v1/session", { quiet: true });
+    if (mine !== starts) return;
   } catch (error) {
+    if (mine !== starts) return;
     const status = /** @type {any} */ (error)?.status;
     if (status === 401) return showLogin("");
+    signingIn = false;
     fill(byId("app"), h("div", { class: "lonely" }, failure(error, () => void start())));
-    window.setTimeout(() => void start(), 3000);
+    window.setTimeout(() => { if (mine === starts) void start(); }, 3000);
     return;
   }
+  signingIn = false;
   user = session.user;
   frame();
   events.start();

@@ -74,6 +74,90 @@ export function fill(where, ...children) {
 }
 
 /**
+ * Replace everything in an element, and leave the keyboard's focus where it was: on the new element with the same `data-key`, else
+ * on the one at the same position.
+ * @param {Element} where
+ * @param {...(Child | Child[])} children
+ */
+export function refill(where, ...children) {
+  const active = document.activeElement;
+  const at = active && active !== where && where.contains(active) ? focusable(where).indexOf(/** @type {HTMLElement} */ (active)) : -1;
+  const key = at >= 0 ? /** @type {HTMLElement} */ (active).dataset.key : undefined;
+  fill(where, ...children);
+  if (at < 0) return;
+  const found = focusable(where);
+  (found.find((each) => key !== undefined && each.dataset.key === key) ?? found[at])?.focus({ preventScroll: true });
+}
+
+/**
+ * @param {Element} where
+ * @returns {HTMLElement[]}
+ */
+function focusable(where) {
+  return [...where.querySelectorAll("a[href], button, input, select, summary, [tabindex]")].map((each) => /** @type {HTMLElement} */ (each));
+}
+
+/** Milliseconds after a pointer was released in which its click comes. */
+const CLICK = 50;
+
+let pressed = false;
+let releasing = 0;
+/** @type {Set<() => void>} */
+const held = new Set();
+
+function releaseSoon() {
+  clearTimeout(releasing);
+  releasing = window.setTimeout(release, CLICK);
+}
+
+window.addEventListener("pointerdown", () => { pressed = true; clearTimeout(releasing); }, true);
+for (const name of ["pointerup", "pointercancel", "dragend", "blur"]) window.addEventListener(name, releaseSoon, true);
+// After all other listeners of the click.
+window.addEventListener("click", release);
+// Released where this page did not see it.
+window.addEventListener("pointermove", (event) => { if (pressed && !event.buttons) releaseSoon(); }, true);
+
+function release() {
+  pressed = false;
+  const waiting = [...held];
+  held.clear();
+  for (const work of waiting) work();
+}
+
+/**
+ * Return a function that redraws at once, or, while a pointer is pressed, after its click: an element that is replaced
+ * between press and release never gets the click.
+ * @param {() => void} work
+ * @returns {() => void}
+ */
+export function calmly(work) {
+  return () => {
+    if (pressed) held.add(work);
+    else work();
+  };
+}
+
+/**
+ * Return a function that asks, and shows the answer unless the answer to a later question was shown already.
+ * @template T
+ * @param {() => Promise<T>} ask
+ * @param {(answer: T) => void} show
+ * @returns {() => Promise<void>}
+ */
+export function inOrder(ask, show) {
+  let asked = 0;
+  let shown = 0;
+  return async () => {
+    asked += 1;
+    const mine = asked;
+    const answer = await ask();
+    if (mine < shown) return;
+    shown = mine;
+    show(answer);
+  };
+}
+
+/**
  * Return the element with an id, which must be there.
  * @param {string} id
  * @returns {HTMLElement}

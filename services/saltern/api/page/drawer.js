@@ -3,7 +3,7 @@
  */
 
 import { calls, onCall } from "./api.js";
-import { announce, fill, h } from "./dom.js";
+import { announce, calmly, h, refill } from "./dom.js";
 import { clock } from "./format.js";
 
 /** @param {string} text */
@@ -53,10 +53,11 @@ export class Drawer {
       this.list,
     );
     this.waiting = false;
+    const draw = calmly(() => this.draw());
     onCall(() => {
       if (this.element.hidden || this.waiting) return;
       this.waiting = true;
-      setTimeout(() => { this.waiting = false; this.draw(); }, 300);
+      setTimeout(() => { this.waiting = false; draw(); }, 300);
     });
   }
 
@@ -68,7 +69,7 @@ export class Drawer {
 
   draw() {
     const before = this.list.scrollTop;
-    fill(
+    refill(
       this.list,
       calls.map((call) => {
         const status = String(call.status);

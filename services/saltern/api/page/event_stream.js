@@ -70,7 +70,7 @@ class EventStream {
       const began = performance.now();
       try {
         const status = await this.#follow(stopper.signal);
-        if (status === 401) return this.stop();
+        if (status === 401 && !stopper.signal.aborted) return this.stop();
       } catch {
         // The connection broke; below it is made anew.
       }

@@ -22,12 +22,18 @@ export async function follow(jid, told, gone) {
   const progress = { done: false, expected: [], answers: new Map(), states: new Map(), columns: new Map() };
   const salt = `salt-run jobs.list_job ${jid}`;
   let wake = () => {};
+  // A return that arrives while a question is on its way is asked about at once.
+  let came = false;
   const stop = events.listen((event) => {
-    if (event.tag.startsWith(`salt/job/${jid}/ret/`)) wake();
+    if (event.tag.startsWith(`salt/job/${jid}/ret/`)) {
+      came = true;
+      wake();
+    }
   });
   try {
     let pause = 200;
     while (!gone()) {
+      came = false;
       try {
         const status = await get(`/v1/jobs/${jid}`, { salt });
         for (const [id, state] of Object.entries(status.minions)) progress.states.set(id, /** @type {any} */ (state).state);
@@ -49,7 +55,7 @@ export async function follow(jid, told, gone) {
       }
       pause = Math.min(pause * 1.5, 3000);
       await new Promise((done) => {
-        const timer = setTimeout(done, pause);
+        const timer = setTimeout(done, came ? 100 : pause);
         wake = () => { clearTimeout(timer); setTimeout(done, 100); };
       });
     }

@@ -11,7 +11,7 @@ export const TYPES = ["compound", "glob", "list", "grain", "pcre", "grain_pcre",
 
 /**
  * @typedef {{minions: string[], missing: string[]}} Match
- * @typedef {{id: string, tgt?: string, type?: string, label?: string, changed: (match: Match | null) => void}} TargetOptions
+ * @typedef {{id: string, tgt?: string, type?: string, label?: string, changed: (match: Match | null) => void, onLeave: (end: () => void) => void}} TargetOptions
  */
 
 export class TargetField {
@@ -43,9 +43,15 @@ export class TargetField {
     );
     /** @type {AbortController | null} */
     this.asking = null;
-    const later = debounced(200, () => this.look());
-    this.input.addEventListener("input", later);
+    /** What the target matches now; undefined: not known yet. @type {Match | null | undefined} */
+    this.found = undefined;
+    /** The question that is on its way. @type {Promise<void> | null} */
+    this.pending = null;
+    const later = debounced(200, () => { void (this.found === undefined && (this.pending ?? this.look())); });
+    this.input.addEventListener("input", () => { this.#forget(); later(); });
     this.type.addEventListener("change", () => this.look());
+    options.onLeave(() => { this.left = true; this.#forget(); });
+    this.left = false;
   }
 
   get tgt() {
@@ -76,21 +82,42 @@ export class TargetField {
     return { tgt: this.tgt || "*", tgt_type: this.tgtType };
   }
 
-  /** Ask which minions the target matches now. */
-  async look() {
+  /** An answer about another target than the one in the field does not count. */
+  #forget() {
     this.asking?.abort();
+    this.found = undefined;
+    this.pending = null;
+  }
+
+  /** Return what the target in the field matches; null if that cannot be said. */
+  async match() {
+    if (this.found === undefined) await (this.pending ?? this.look());
+    return this.found ?? null;
+  }
+
+  /** Ask which minions the target matches now. */
+  look() {
+    this.#forget();
+    const asked = this.left ? Promise.resolve() : this.#ask();
+    this.pending = asked;
+    return asked;
+  }
+
+  async #ask() {
     const own = (this.asking = new AbortController());
     const { tgt, tgt_type } = this.chunk();
     try {
       const query = { tgt, tgt_type, ids: true };
       const found = await get("/v1/fleet", { query, salt: `salt-run manage.fleet ${targetWords(tgt, tgt_type)}`, signal: own.signal });
       if (own.signal.aborted) return;
+      this.found = found;
       this.count.classList.remove("bad");
       const missing = found.missing.length ? `, ${number(found.missing.length)} without an accepted key` : "";
       fill(this.count, h("strong", {}, number(found.minions.length)), found.minions.length === 1 ? " minion" : " minions", missing);
       this.options.changed(found);
     } catch (error) {
       if (own.signal.aborted) return;
+      this.found = null;
       this.count.classList.add("bad");
       fill(this.count, error instanceof ApiError ? error.message : String(error));
       this.options.changed(null);

@@ -27,6 +27,8 @@ export class VirtualList {
     /** @type {T[]} */
     this.items = [];
     this.current = -1;
+    /** Keys that were typed before the first items came. @type {string[] | null} */
+    this.early = [];
     this.body = h("div", { class: "vbody", role: "rowgroup" });
     this.element = h(
       "div",
@@ -78,6 +80,16 @@ export class VirtualList {
       this.body.style.height = `${height}px`;
     }
     this.redraw();
+    if (items.length && this.early) {
+      const early = this.early;
+      this.early = null;
+      // Once the list is shown.
+      queueMicrotask(() => {
+        if (!early.length || document.activeElement !== document.body) return;
+        this.element.focus();
+        for (const each of early.slice(1)) this.element.dispatchEvent(new KeyboardEvent("keydown", { key: each }));
+      });
+    }
   }
 
   /** @param {string} key */
@@ -201,6 +213,10 @@ export class VirtualList {
       Home: 0,
       End: this.items.length - 1,
     });
+    if (this.early && !this.items.length && (event.key in steps || (event.key === "Enter" && this.early.length))) {
+      this.early.push(event.key);
+      return true;
+    }
     if (event.key in steps) {
       this.go(steps[event.key]);
       event.preventDefault();

@@ -16,7 +16,7 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from saltern.kit.jobs.batch import Window, batch_size
 from saltern.kit.jobs.job_feed import JobFeed
@@ -44,6 +44,10 @@ class JobLimits(Protocol):
     @property
     def id(self) -> str:
         """Id of the master, under which it stores the results of runners."""
+
+
+#: Events (tag, data) of a job that came before somebody waited for it; None if some may be missing.
+EarlyEvents: TypeAlias = Sequence[tuple[str, Mapping[str, object]]] | None
 
 
 @dataclass(frozen=True)
@@ -111,22 +115,25 @@ class JobRuns:
         """Publish a job and yield a JobReturn for each minion when its return arrives. Minions that do not return come
         last, with the load None.
         """
-        job = await self.publish(call)
+        with self._feed.expecting() as since:
+            job = await self.publish(call)
+            early = self._feed.early(str(job["jid"]), since)
         if not job["jid"]:
             # No job was published, so that there is none in which a minion of a list could be silent.
             return
-        async for found in self.follow(job, timeout):
+        async for found in self.follow(job, timeout, early=early):
             if found is not None:
                 yield found
 
     async def follow(
-        self, job: PublishAnswer, timeout: float, tick: float = math.inf
+        self, job: PublishAnswer, timeout: float, tick: float = math.inf, *, early: EarlyEvents = None
     ) -> AsyncIterator[JobReturn | None]:
         """Yield a JobReturn for each minion of a job that was published before, when its return arrives or has arrived.
         Minions that do not return come last, with the load None. None is yielded whenever nothing has arrived for
         ``tick`` seconds.
 
-        ``timeout``: seconds until silent minions are asked whether they still run the job.
+        ``timeout``: seconds until silent minions are asked whether they still run the job. ``early``: the job's events until now,
+        each (tag, data); None if they are not known, so that the job cache is read first.
         """
         jid = str(job["jid"])
         wait = JobWait(
@@ -145,8 +152,12 @@ class JobRuns:
 
         self._feed.wait_for(jid, receive)
         try:
-            # Returns may have come between the publication and the line above.
-            queue: deque[Instruction] = deque([AskReturns()])
+            queue: deque[Instruction] = deque()
+            if early is None or not self._heard:
+                # Returns may have come between the publication and the line above.
+                queue.append(AskReturns())
+            for tag, data in early or ():
+                queue.extend(wait.event(tag, data, time.monotonic()))
             pace = Pace(PAUSES[self._heard], time.monotonic())
             while True:
                 while queue:
@@ -275,7 +286,9 @@ class JobRuns:
         """Run a runner, wait for its end, and return (tag, data) of the event with its result. Raises TimeoutError
         after ``timeout`` seconds; 0: no limit.
         """
-        started = await self.start_runner(fun, arg, kwarg)
+        with self._feed.expecting() as since:
+            started = await self.start_runner(fun, arg, kwarg)
+            early = self._feed.early(str(started["jid"]), since)
         jid, tag = started["jid"], f"{started['tag']}/ret"
         ended: asyncio.Queue[Mapping[str, object]] = asyncio.Queue()
 
@@ -284,14 +297,19 @@ class JobRuns:
                 ended.put_nowait(data)
 
         self._feed.wait_for(jid, receive)
+        for event, data in early or ():
+            receive(event, data)
         end = time.monotonic() + (timeout or sys.maxsize)
         pause = self._runner_look
+        # Unless its events until now are known, the runner may have ended before the event was waited for.
+        look = early is None or not self._heard
         try:
             while True:
-                # Before the first wait, too: the runner may have ended before the event was waited for.
-                stored = await self._job_returns(jid, None)
-                if stored:
-                    return tag, stored.get(self._options.id) or next(iter(stored.values()))
+                if look:
+                    stored = await self._job_returns(jid, None)
+                    if stored:
+                        return tag, stored.get(self._options.id) or next(iter(stored.values()))
+                look = True
                 if time.monotonic() >= end:
                     raise TimeoutError
                 try:

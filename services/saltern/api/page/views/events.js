@@ -1,6 +1,6 @@
 /** The events of the master's bus, live: filter, pause, look inside. */
 
-import { fill, h, notice } from "../dom.js";
+import { calmly, fill, h, notice } from "../dom.js";
 import { dataOf, events } from "../event_stream.js";
 import { block, clock, number, readable } from "../format.js";
 import { VirtualList } from "../virtual_list.js";
@@ -21,6 +21,21 @@ events.listen((event) => {
   if (kept.length > MOST * 1.2) kept.splice(0, kept.length - MOST);
   for (const watcher of watchers) watcher();
 });
+
+/** Drop the events that came: the next user may not be allowed to see them. */
+export function forgetEvents() {
+  kept.length = 0;
+  for (const watcher of watchers) watcher();
+}
+
+/**
+ * The events that came since the page is open, the oldest first, whose tags start so.
+ * @param {string} prefix
+ * @returns {import("../event_stream.js").RawEvent[]}
+ */
+export function cameBefore(prefix) {
+  return kept.filter((row) => row.tag.startsWith(prefix));
+}
 
 /**
  * A glob (`*`, `?`), or words that the event must have.
@@ -64,7 +79,7 @@ export async function eventsView(place) {
     move: (row) => open(row),
     open: (row) => open(row),
   });
-  place.leave.push(() => list.destroy());
+  place.onLeave(() => list.destroy());
 
   /** @param {Row} row */
   const open = (row) => {
@@ -83,14 +98,14 @@ export async function eventsView(place) {
     fill(detail);
     list.element.focus();
   };
-  place.leave.push(() => document.body.classList.remove("with-detail"));
+  place.onLeave(() => document.body.classList.remove("with-detail"));
 
   const pause = () => {
     paused = !paused;
     show();
   };
 
-  const show = () => {
+  const show = calmly(() => {
     button.textContent = paused ? "Go on" : "Pause";
     button.setAttribute("aria-pressed", String(paused));
     if (!paused) {
@@ -103,13 +118,13 @@ export async function eventsView(place) {
       fill(empty, found.length ? null : words && kept.length ? notice("No event matches", `${number(kept.length)} others came. A glob is compared with the whole tag.`) : notice("No event yet", "Events appear as they happen: jobs, returns, sign-ins, keys, and what you fire.", { actions: [h("a", { class: "button", href: "#/run" }, "Run test.ping")] }));
     }
     counted.textContent = paused ? `${number(count - seen)} came since` : `${number(list.items.length)} shown`;
-  };
+  });
 
   const watcher = () => {
     if (!due) due = window.setTimeout(() => { due = 0; show(); }, 150);
   };
   watchers.add(watcher);
-  place.leave.push(() => { watchers.delete(watcher); clearTimeout(due); });
+  place.onLeave(() => { watchers.delete(watcher); clearTimeout(due); });
   search.addEventListener("input", () => { words = search.value.trim(); paused = false; show(); });
   place.title("Events", button);
   place.keys[" "] = { text: "Pause, go on", run: pause };

@@ -1,7 +1,7 @@
 /** The fleet: all accepted minions, filtered by a target expression. */
 
 import { get } from "../api.js";
-import { fill, h, notice } from "../dom.js";
+import { calmly, fill, h, inOrder, notice, refill } from "../dom.js";
 import { events } from "../event_stream.js";
 import { ago, number } from "../format.js";
 import { targetWords } from "../shell_words.js";
@@ -68,13 +68,14 @@ export async function fleetView(place) {
     },
     open: (minion) => place.go(`#/minion/${encodeURIComponent(minion.id)}`),
   });
-  place.leave.push(() => list.destroy());
+  place.onLeave(() => list.destroy());
 
   const field = new TargetField({
     id: "fleet-target",
     tgt: place.query.get("tgt") ?? "*",
     type: place.query.get("type") ?? "compound",
     label: "Filter by a target",
+    onLeave: place.onLeave,
     changed: (match) => {
       list.element.classList.toggle("stale", match === null);
       if (!match) return;
@@ -105,12 +106,12 @@ export async function fleetView(place) {
     show();
   };
 
-  const show = () => {
+  const show = calmly(() => {
     now = Date.now();
     const found = matched ? all.filter((minion) => matched?.has(minion.id)) : all;
     const present = found.reduce((count, minion) => count + Number(minion.present), 0);
     const counts = /** @type {Record<string, number>} */ ({ all: found.length, present, away: found.length - present });
-    fill(
+    refill(
       chips,
       ["all", "present", "away"].map((name) =>
         h("button", { class: "chip", type: "button", "aria-pressed": String(presence === name), on: { click: () => { presence = name; show(); } } }, `${name[0].toUpperCase()}${name.slice(1)} `, h("strong", {}, number(counts[name]))),
@@ -129,13 +130,15 @@ export async function fleetView(place) {
     if (shown.length) fill(empty);
     else if (!all.length) fill(empty, notice("No minion is accepted yet", ["Start a minion whose ", h("code", {}, "master"), " is this master. Its key then waits under Keys."], { actions: [h("a", { class: "button", href: "#/keys" }, "Keys")] }));
     else fill(empty, notice("No minion matches", `${number(all.length)} minions are accepted. Widen the target, or choose All.`, { actions: [h("button", { type: "button", on: { click: () => { presence = "all"; void field.set("*", "compound"); } } }, "Show all")] }));
-  };
+  });
 
-  const load = async () => {
-    const found = await get("/v1/fleet", { query: { tgt: "*" }, salt: `salt-run manage.fleet ${targetWords("*", "glob")}` });
-    all = found.minions;
-    show();
-  };
+  const load = inOrder(
+    () => get("/v1/fleet", { query: { tgt: "*" }, salt: `salt-run manage.fleet ${targetWords("*", "glob")}` }),
+    (found) => {
+      all = found.minions;
+      show();
+    },
+  );
 
   place.title(
     "Fleet",
@@ -157,7 +160,7 @@ export async function fleetView(place) {
       due = window.setTimeout(() => { due = 0; load().catch(() => {}); }, 3000);
     }
   });
-  place.leave.push(() => { clearInterval(timer); clearTimeout(due); stop(); });
+  place.onLeave(() => { clearInterval(timer); clearTimeout(due); stop(); });
   // Last: a minion that arrives during the first look is shown by the next.
   await Promise.all([load(), field.look()]);
 }

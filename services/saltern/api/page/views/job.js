@@ -1,8 +1,9 @@
 /** One job: a matrix of minions and states that fills while returns come, and what each minion returned. */
 
 import { get, run } from "../api.js";
-import { announce, fill, h, notice } from "../dom.js";
+import { announce, calmly, fill, h, notice, refill } from "../dom.js";
 import { events } from "../event_stream.js";
+import { cameBefore } from "./events.js";
 import { block, counted, dateAndTime, duration, jidTime, number, shown } from "../format.js";
 import { bar, functionText, targetText } from "./jobs.js";
 import { VirtualList } from "../virtual_list.js";
@@ -60,9 +61,8 @@ export async function jobView(place) {
   let chosen = place.query.get("minion") ?? "";
   /** @type {any} */
   let job = null;
-  let gone = false;
+  const gone = place.gone;
   let closed = false;
-  place.leave.push(() => { gone = true; });
 
   const summary = h("div", { class: "summary" });
   const chips = h("div", { class: "chips", role: "group", "aria-label": "Which minions" });
@@ -90,7 +90,7 @@ export async function jobView(place) {
     move: (row) => choose(row.id, false),
     open: (row) => choose(row.id, true),
   });
-  place.leave.push(() => list.destroy());
+  place.onLeave(() => list.destroy());
 
   /**
    * @param {HTMLElement} where
@@ -150,14 +150,14 @@ export async function jobView(place) {
     fill(status, h("strong", {}, column.function), " ", column.name, h("span", { class: "muted" }, column.sls ? `  ${column.sls}.sls` : "", word ? `  ${word}` : ""));
   });
 
-  const draw = () => {
-    if (gone) return;
+  const draw = calmly(() => {
+    if (gone()) return;
     const every = [...rows.values()];
     const failed = every.filter((row) => row.answer?.failed);
     const changed = every.filter((row) => row.answer && !row.answer.failed && [...row.cells.values()].some((letter) => letter === "~" || letter === "?"));
     const open = every.filter((row) => !row.answer);
     const choices = /** @type {[string, string, Row[]][]} */ ([["all", "All", every], ["failed", "Failed", failed], ["changed", "Changed", changed], ["open", "Not returned", open]]);
-    fill(
+    refill(
       chips,
       choices.map(([name, title, found]) => h("button", { class: "chip", type: "button", "aria-pressed": String(show === name), on: { click: () => { show = name; draw(); } } }, `${title} `, h("strong", {}, number(found.length)))),
       columns.size > 1 ? h("label", { class: "check" }, h("input", { type: "checkbox", checked: folded, on: { change: (/** @type {Event} */ event) => { folded = /** @type {HTMLInputElement} */ (event.target).checked; draw(); } } }), "Hide states that are as wanted everywhere") : null,
@@ -178,7 +178,7 @@ export async function jobView(place) {
       const index = list.items.findIndex((row) => row.id === chosen);
       if (index >= 0) list.go(index, false);
     }
-  };
+  });
 
   /** @param {number} all */
   const drawHead = (all) => {
@@ -259,6 +259,7 @@ export async function jobView(place) {
 
   /** @param {any} page */
   const take = (page) => {
+    if (gone()) return;
     for (const column of page.columns) if (!columns.has(column.tag)) columns.set(column.tag, column);
     for (const answer of page.rows) {
       const row = rows.get(answer.id) ?? { id: answer.id, state: "returned", answer: null, cells: new Map() };
@@ -291,7 +292,7 @@ export async function jobView(place) {
       take(page);
       cursor = page.cursor ?? "";
       draw();
-    } while (cursor && !gone);
+    } while (cursor && !gone());
   };
 
   /** @type {Set<string>} */
@@ -301,37 +302,37 @@ export async function jobView(place) {
 
   /** Ask for the returns of these minions soon, many of them in one question. @param {string[]} ids */
   const want = (ids) => {
-    for (const id of ids) fresh.add(id);
+    for (const id of ids) if (!id.includes(",")) fresh.add(id);
     if (!due && !fetching && fresh.size) due = window.setTimeout(fetchFresh, 150);
   };
 
   const fetchFresh = async () => {
     due = 0;
     fetching = true;
-    const plain = [...fresh].filter((id) => !id.includes(",")).slice(0, TOGETHER);
-    for (const id of plain) fresh.delete(id);
+    const some = [...fresh].slice(0, TOGETHER);
+    for (const id of some) fresh.delete(id);
     try {
-      if (plain.length) take(await get(`/v1/jobs/${jid}/matrix`, { query: { minions: plain.join(",") }, salt }));
+      take(await get(`/v1/jobs/${jid}/matrix`, { query: { minions: some.join(",") }, salt }));
       draw();
     } catch {
       // The next look at the job's status finds these minions again.
     } finally {
       fetching = false;
-      if (!gone) want([]);
+      if (!gone()) want([]);
     }
   };
 
-  const listen = () =>
-    events.listen((event) => {
-      if (!event.tag.startsWith(`salt/job/${jid}/`)) return;
-      const [, , , kind, id] = event.tag.split("/");
-      if (kind === "ret" && id) {
-        const row = rows.get(id);
-        if (!row?.answer) want([id]);
-      } else if (kind === "prog" && id) {
-        progress(id, event);
-      }
-    });
+  /** @param {import("../event_stream.js").RawEvent} event */
+  const heard = (event) => {
+    if (!event.tag.startsWith(`salt/job/${jid}/`)) return;
+    const [, , , kind, id] = event.tag.split("/");
+    if (kind === "ret" && id) {
+      const row = rows.get(id);
+      if (!row?.answer) want([id]);
+    } else if (kind === "prog" && id) {
+      progress(id, event);
+    }
+  };
 
   /**
    * One state of a minion is done (the option state_events).
@@ -356,7 +357,7 @@ export async function jobView(place) {
 
   let drawing = 0;
   const drawSoon = () => {
-    if (!drawing) drawing = window.setTimeout(() => { drawing = 0; draw(); }, 200);
+    if (!drawing && !gone()) drawing = window.setTimeout(() => { drawing = 0; draw(); }, 200);
   };
 
   /* -------------------------------------------------------------------------------------------------------- detail */
@@ -382,7 +383,7 @@ export async function jobView(place) {
     fill(detail, heading, h("p", { class: "muted pad" }, "Loading ..."));
     try {
       const found = await get(`/v1/jobs/${jid}/returns/${encodeURIComponent(id)}`, { salt: `salt-run jobs.lookup_jid ${jid}` });
-      if (chosen !== id || gone) return;
+      if (chosen !== id || gone()) return;
       fill(detail, heading, returned(found, row));
       if (focus) detail.focus();
     } catch (error) {
@@ -400,7 +401,7 @@ export async function jobView(place) {
     history.replaceState(null, "", `#/job/${jid}`);
     list.element.focus();
   };
-  place.leave.push(() => document.body.classList.remove("with-detail"));
+  place.onLeave(() => document.body.classList.remove("with-detail"));
 
   /**
    * @param {any} load
@@ -438,12 +439,15 @@ export async function jobView(place) {
 
   /* --------------------------------------------------------------------------------------------------------- start */
 
+  let rerunning = false;
   const rerun = async () => {
+    if (rerunning) return;
     const failed = [...rows.values()].filter((row) => row.answer?.failed).length;
     if (!failed) {
       announce("No minion failed");
       return;
     }
+    rerunning = true;
     try {
       const found = await run({ client: "runner", fun: "jobs.rerun", jid, failed: true });
       if (!found?.jid) throw new Error(typeof found === "string" ? found : "The job was not published again.");
@@ -451,6 +455,8 @@ export async function jobView(place) {
     } catch (error) {
       const fault = /** @type {any} */ (error);
       summary.append(notice(fault.message, fault.advice ?? "", { kind: "bad" }));
+    } finally {
+      rerunning = false;
     }
   };
 
@@ -461,7 +467,7 @@ export async function jobView(place) {
   place.title("Job");
   fill(place.main, h("p", { class: "muted pad" }, "Loading the job ..."));
   await loadStatus();
-  if (gone) return;
+  if (gone()) return;
   place.title(
     functionText(job.fun),
     h("button", { type: "button", id: "rerun", on: { click: rerun } }, "Rerun failed"),
@@ -471,11 +477,13 @@ export async function jobView(place) {
   place.keys.f = { text: "Only failures", run: () => { show = show === "failed" ? "all" : "failed"; draw(); } };
   place.keys.h = { text: "Hide or show states that are as wanted", run: () => { folded = !folded; draw(); } };
   fill(place.main, summary, h("div", { class: "bar" }, chips), h("div", { class: "legend-line" }, legend, status), h("div", { class: "split" }, list.element, detail));
+  place.onLeave(events.listen(heard));
+  // States that were done between the publication and now.
+  for (const event of cameBefore(`salt/job/${jid}/prog/`)) heard(event);
   draw();
-  place.leave.push(listen());
   await loadAll();
   const look = async () => {
-    if (gone) return;
+    if (gone()) return;
     try {
       if (!document.hidden && [...rows.values()].some((row) => !row.answer)) {
         want(await loadStatus());
@@ -484,8 +492,8 @@ export async function jobView(place) {
     } catch {
       // The API is away for a moment; the page goes on when it is back.
     }
-    if (!gone) timer = window.setTimeout(look, LOOK);
+    if (!gone()) timer = window.setTimeout(look, LOOK);
   };
   let timer = window.setTimeout(look, LOOK / 4);
-  place.leave.push(() => { clearTimeout(timer); clearTimeout(due); clearTimeout(drawing); });
+  place.onLeave(() => { clearTimeout(timer); clearTimeout(due); clearTimeout(drawing); });
 }

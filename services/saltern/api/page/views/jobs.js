@@ -1,7 +1,7 @@
 /** The list of jobs, newest first, with how each went. */
 
 import { get } from "../api.js";
-import { fill, h, notice } from "../dom.js";
+import { calmly, fill, h, notice, refill } from "../dom.js";
 import { ago, jidTime, number } from "../format.js";
 import { events } from "../event_stream.js";
 import { quoted } from "../shell_words.js";
@@ -103,7 +103,7 @@ export async function jobsView(place) {
     },
     open: (job) => place.go(`#/job/${job.jid}`),
   });
-  place.leave.push(() => list.destroy());
+  place.onLeave(() => list.destroy());
 
   const filters = () => {
     const more = /** @type {Record<string, any>} */ ({ ...CHOICES.find(([name]) => name === choice)?.[2] });
@@ -137,8 +137,8 @@ export async function jobsView(place) {
     }
   };
 
-  const show = () => {
-    fill(
+  const show = calmly(() => {
+    refill(
       chips,
       CHOICES.map(([name, title]) => h("button", { class: "chip", type: "button", "aria-pressed": String(choice === name), on: { click: () => { choice = name; void reload(); } } }, title)),
     );
@@ -147,7 +147,7 @@ export async function jobsView(place) {
     if (jobs.length) fill(empty, cursor ? h("button", { class: "more", type: "button", on: { click: () => void load(true) } }, "Older jobs") : null);
     else if (choice === "all" && !words) fill(empty, notice("No job yet", "A job appears here when somebody runs a function: here, by salt, or by a schedule.", { actions: [h("a", { class: "button", href: "#/run" }, "Run a function")] }));
     else fill(empty, notice("No job matches", "Jobs are kept for keep_jobs_seconds. Widen the filter, or choose All.", { actions: [h("button", { type: "button", on: { click: () => { choice = "all"; words = search.value = ""; void reload(); } } }, "Show all")] }));
-  };
+  });
 
   const reload = async () => {
     try {
@@ -170,18 +170,23 @@ export async function jobsView(place) {
   list.element.hidden = true;
   show();
   fill(empty, h("p", { class: "muted pad" }, "Loading jobs ..."));
-  await reload();
-  // New jobs and returns change the list; many of them at once are one look.
+  // New jobs and returns change the list; many of them at once are one look. Listened for before the first look.
   let due = 0;
-  place.leave.push(
+  const again = () => {
+    due = 0;
+    // What the user asked for comes first, and is not asked anew.
+    if (loading) due = window.setTimeout(again, 500);
+    else if (!document.hidden && list.element.scrollTop < 100 && jobs.length <= PAGE) load(false).catch(() => {});
+  };
+  const seen = () => {
+    if (!document.hidden) again();
+  };
+  document.addEventListener("visibilitychange", seen);
+  place.onLeave(
     events.listen((event) => {
-      if (!due && /^salt\/job\/\d+\/(new|ret)/.test(event.tag)) {
-        due = window.setTimeout(() => {
-          due = 0;
-          if (!document.hidden && list.element.scrollTop < 100 && jobs.length <= PAGE) load(false).catch(() => {});
-        }, 1500);
-      }
+      if (!due && /^salt\/job\/\d+\/(new|ret)/.test(event.tag)) due = window.setTimeout(again, 1500);
     }),
+    () => { clearTimeout(due); clearTimeout(timer); document.removeEventListener("visibilitychange", seen); },
   );
-  place.leave.push(() => { clearTimeout(due); clearTimeout(timer); });
+  await reload();
 }

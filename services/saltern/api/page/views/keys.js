@@ -2,7 +2,7 @@
 
 import { wheel } from "../api.js";
 import { confirmed } from "../dialogs.js";
-import { announce, fill, h, isWriting, notice } from "../dom.js";
+import { announce, calmly, fill, h, inOrder, isWriting, notice } from "../dom.js";
 import { events } from "../event_stream.js";
 import { number } from "../format.js";
 import { VirtualList } from "../virtual_list.js";
@@ -76,7 +76,7 @@ export async function keysView(place) {
         void move(list.item, to);
       }
     });
-    place.leave.push(() => list.destroy());
+    place.onLeave(() => list.destroy());
     const count = h("span", { class: "muted" });
     const empty = h("p", { class: "muted pad" }, hint);
     const column = h("section", { class: "column", "aria-label": title }, h("h2", {}, title, " ", count), empty, list.element);
@@ -127,7 +127,7 @@ export async function keysView(place) {
     }
   };
 
-  const show = () => {
+  const show = calmly(() => {
     for (const [state, { list, count, empty }] of columns) {
       const found = all.filter((key) => key.state === state && (!words || key.id.toLowerCase().includes(words) || key.finger.includes(words)));
       count.textContent = number(found.length);
@@ -135,13 +135,15 @@ export async function keysView(place) {
       list.element.hidden = found.length === 0;
       empty.hidden = found.length > 0;
     }
-  };
+  });
 
-  const load = async () => {
-    const [lists, fingers] = await Promise.all([wheel("key.list_all"), wheel("key.finger", { match: "*" })]);
-    all = STATES.flatMap(([state]) => (lists[state] ?? []).map((/** @type {string} */ id) => ({ id, state, finger: String(fingers?.[state]?.[id] ?? "") })));
-    show();
-  };
+  const load = inOrder(
+    () => Promise.all([wheel("key.list_all"), wheel("key.finger", { match: "*" })]),
+    ([lists, fingers]) => {
+      all = STATES.flatMap(([state]) => (lists[state] ?? []).map((/** @type {string} */ id) => ({ id, state, finger: String(fingers?.[state]?.[id] ?? "") })));
+      show();
+    },
+  );
 
   place.title("Keys");
   place.keys.a = { text: "Accept the current key", run: () => first("minions") };
@@ -158,12 +160,12 @@ export async function keysView(place) {
   for (const { list, empty } of columns.values()) list.element.hidden = empty.hidden = true;
   // Listened for before the first look: what happens during it is seen by the next.
   let due = 0;
-  place.leave.push(
+  place.onLeave(
     events.listen((event) => {
       if (!due && /^salt\/(auth|key)/.test(event.tag)) due = window.setTimeout(() => { due = 0; load().catch(() => {}); }, 500);
     }),
     () => clearTimeout(due),
   );
   await load();
-  columns.get("minions_pre")?.list.element.focus();
+  if (!place.gone() && document.activeElement === document.body) columns.get("minions_pre")?.list.element.focus();
 }

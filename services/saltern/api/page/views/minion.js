@@ -13,8 +13,7 @@ const TABS = [["states", "States"], ["jobs", "Jobs"], ["grains", "Grains"], ["pi
 /** @type {import("../app.js").View} */
 export async function minionView(place) {
   const id = place.parts[0] ?? "";
-  let gone = false;
-  place.leave.push(() => { gone = true; document.body.classList.remove("with-detail"); });
+  place.onLeave(() => document.body.classList.remove("with-detail"));
   const tab = TABS.some(([name]) => name === place.query.get("tab")) ? String(place.query.get("tab")) : "states";
   const body = h("div", { class: "tab-body" });
   const facts = h("dl", { class: "facts" });
@@ -37,7 +36,6 @@ export async function minionView(place) {
     try {
       const found = await get("/v1/fleet", { query: { tgt: id, tgt_type: "list" }, salt: `salt-run manage.fleet ${quoted(id)} list` });
       const [minion] = found.minions;
-      if (gone) return;
       if (!minion) {
         fill(facts, h("div", {}, h("dt", {}, "Key"), h("dd", { class: "bad" }, "not accepted")));
         return;
@@ -60,13 +58,12 @@ export async function minionView(place) {
   async function data(fun) {
     fill(body, h("p", { class: "muted pad" }, `Asking ${id} ...`));
     const { value } = await ask(id, fun, []);
-    if (!gone) fill(body, block(readable(value)));
+    fill(body, block(readable(value)));
   }
 
   async function jobs() {
     fill(body, h("p", { class: "muted pad" }, "Loading jobs ..."));
     const found = await get("/v1/jobs", { query: { minion: id, limit: 100 }, salt: `salt-run jobs.list_jobs ${quoted(`minion=${id}`)} limit=100` });
-    if (gone) return;
     if (!found.jobs.length) {
       fill(body, notice("No job for this minion is kept", "Jobs are kept for keep_jobs_seconds.", { actions: [h("a", { class: "button", href: `#/run?${target}` }, "Run a function")] }));
       return;
@@ -103,13 +100,19 @@ export async function minionView(place) {
     const detail = h("section", { class: "detail", "aria-label": "Explanation", tabindex: "-1" });
     const mods = () => sls.value.split(/[\s,]+/).filter(Boolean).join(",");
 
+    // The newest question is answered: an older answer may come after it.
+    let drawn = 0;
+    let explains = 0;
     const draw = async () => {
+      drawn += 1;
+      explains += 1;
+      const mine = drawn;
       fill(drawing, h("p", { class: "muted pad" }, `Asking ${id} ...`));
       fill(detail);
       document.body.classList.remove("with-detail");
       try {
         const { value } = await ask(id, "state.graph", mods() ? [mods()] : [], { format: "json" });
-        if (gone) return;
+        if (mine !== drawn) return;
         if (value && typeof value === "object" && !Array.isArray(value) && Array.isArray(value.states)) {
           fill(drawing, graph(value.states, value.requisites ?? [], (box) => void explain(box)));
         } else if (/is not available/.test(String(value))) {
@@ -119,23 +122,25 @@ export async function minionView(place) {
         }
       } catch (error) {
         const fault = /** @type {any} */ (error);
-        if (!gone) fill(drawing, notice(fault.message, fault.advice ?? "", { kind: "bad", actions: [h("button", { type: "button", on: { click: () => void draw() } }, "Try again")] }));
+        if (mine === drawn) fill(drawing, notice(fault.message, fault.advice ?? "", { kind: "bad", actions: [h("button", { type: "button", on: { click: () => void draw() } }, "Try again")] }));
       }
     };
 
     /** @param {import("../graph.js").Box} box */
     const explain = async (box) => {
+      explains += 1;
+      const mine = explains;
       document.body.classList.add("with-detail");
-      const close = h("button", { class: "small", type: "button", on: { click: () => { fill(detail); document.body.classList.remove("with-detail"); } } }, "Close");
+      const close = h("button", { class: "small", type: "button", on: { click: () => { explains += 1; fill(detail); document.body.classList.remove("with-detail"); } } }, "Close");
       const heading = h("header", {}, h("h2", { class: "clip" }, box.id), close);
       fill(detail, heading, h("p", { class: "muted pad" }, "Asking why ..."));
       try {
         const { value } = await ask(id, "state.explain", [mods() || "highstate", box.id]);
-        if (gone) return;
+        if (mine !== explains) return;
         fill(detail, heading, value && !Array.isArray(value) && Array.isArray(value.states) ? explained(value) : block(Array.isArray(value) ? value.join("\n") : readable(value)));
       } catch (error) {
         const fault = /** @type {any} */ (error);
-        fill(detail, heading, notice(fault.message, fault.advice ?? "", { kind: "bad" }));
+        if (mine === explains) fill(detail, heading, notice(fault.message, fault.advice ?? "", { kind: "bad" }));
       }
     };
 

@@ -2,7 +2,7 @@
 
 import { get, publish } from "../api.js";
 import { confirmed } from "../dialogs.js";
-import { announce, fill, h, notice } from "../dom.js";
+import { announce, calmly, fill, h, notice, refill } from "../dom.js";
 import { follow } from "../follow.js";
 import { block, counted, diff, readable, shown } from "../format.js";
 import { saltOf } from "../shell_words.js";
@@ -26,22 +26,26 @@ const UNKNOWN_FUNCTION = /'state\.plan' is not available/;
 
 /** @type {import("../app.js").View} */
 export async function planView(place) {
-  let gone = false;
-  place.leave.push(() => { gone = true; });
-  let count = 0;
+  const gone = place.gone;
+  /** @type {number | null} null: not known now */
+  let count = null;
   /** @type {Map<string, Group>} */
   let groups = new Map();
   /** @type {Set<string>} */
   const approved = new Set();
   let current = "";
   let running = false;
+  /** The plan that is seen: its name, and what it was made of. The fields may say something else since. */
   let id = "";
+  /** @type {{arg: string[], pillar: Record<string, any>}} */
+  let planned = { arg: [], pillar: {} };
 
   const field = new TargetField({
     id: "plan-target",
     tgt: place.query.get("tgt") ?? "*",
     type: place.query.get("type") ?? "compound",
-    changed: (match) => { count = match?.minions.length ?? 0; show(); },
+    onLeave: place.onLeave,
+    changed: (match) => { count = match?.minions.length ?? null; show(); },
   });
   const sls = /** @type {HTMLInputElement} */ (h("input", { type: "text", id: "sls", value: place.query.get("sls") ?? "", placeholder: "empty: highstate", spellcheck: "false", autocomplete: "off", autocapitalize: "none" }));
   const pillar = /** @type {HTMLInputElement} */ (h("input", { type: "text", id: "pillar", placeholder: '{"version": "1.2"}', spellcheck: "false", autocomplete: "off" }));
@@ -75,6 +79,7 @@ export async function planView(place) {
     button.textContent = count ? `Plan for ${counted(count, "minion")}` : "Plan";
   };
   for (const input of [sls, pillar]) input.addEventListener("input", show);
+  field.input.addEventListener("input", () => { count = null; show(); });
 
   /** @param {Event} event */
   const submit = async (event) => {
@@ -88,17 +93,20 @@ export async function planView(place) {
     fill(said);
     fill(list);
     fill(detail);
+    delete detail.dataset.key;
     approve.hidden = true;
     id = [...crypto.getRandomValues(new Uint8Array(8))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
     try {
-      const job = await publish(planChunk(id));
+      const chunk = planChunk(id);
+      planned = { arg: chunk.arg, pillar: options({}) };
+      const job = await publish(chunk);
       split.hidden = progress.hidden = false;
       const stock = await collect(job.jid, true);
-      if (stock.length && !gone) {
-        const test = await publish({ tgt: stock, tgt_type: "list", fun: "state.apply", arg: mods() ? [mods()] : [], kwarg: options({ test: true }) });
+      if (stock.length && !gone()) {
+        const test = await publish({ tgt: stock, tgt_type: "list", fun: "state.apply", arg: planned.arg, kwarg: { ...planned.pillar, test: true } });
         await collect(test.jid, false);
       }
-      if (!gone) finished();
+      if (!gone()) finished();
     } catch (error) {
       const fault = /** @type {any} */ (error);
       fill(said, notice(fault.message, fault.advice ?? "", { kind: "bad" }));
@@ -144,7 +152,7 @@ export async function planView(place) {
         fill(progress, bar(done, 0, left + away), h("span", { role: "status" }, `${counted(done, "minion")} planned${left ? `, ${left} to come` : ""}${away ? `, ${away} away` : ""}`));
         draw();
       },
-      () => gone,
+      gone,
     );
     await Promise.all(loads);
     return stock;
@@ -164,7 +172,7 @@ export async function planView(place) {
       group.failed = true;
       group.text = group.text || (Array.isArray(group.plan) ? group.plan.join("\n") : readable(group.plan));
     }
-    if (!gone) draw();
+    draw();
   };
 
   /**
@@ -201,16 +209,16 @@ export async function planView(place) {
   /** Whether a group can be applied. @param {Group} group */
   const applicable = (group) => !group.failed && !group.text && changes(group) > 0;
 
-  const draw = () => {
-    if (gone) return;
+  const draw = calmly(() => {
+    if (gone()) return;
     const ordered = [...groups.values()].sort((one, other) => Number(other.failed) - Number(one.failed) || changes(other) - changes(one) || other.minions.length - one.minions.length);
     if (!current && ordered.length) current = ordered[0].digest;
-    fill(
+    refill(
       list,
       ordered.map((group) => {
         const title = group.minions.length === 1 ? group.minions[0] : counted(group.minions.length, "minion");
         const words = group.text ? "cannot be planned" : group.plan ? group.plan.summary : "...";
-        const box = /** @type {HTMLInputElement} */ (h("input", { type: "checkbox", "aria-label": `Approve for ${title}`, checked: approved.has(group.digest), disabled: !applicable(group) }));
+        const box = /** @type {HTMLInputElement} */ (h("input", { type: "checkbox", "data-key": `box ${group.digest}`, "aria-label": `Approve for ${title}`, checked: approved.has(group.digest), disabled: !applicable(group) }));
         box.addEventListener("change", () => toggle(group, box.checked));
         return h(
           "div",
@@ -218,7 +226,7 @@ export async function planView(place) {
           box,
           h(
             "button",
-            { class: "plain", type: "button", "aria-pressed": String(group.digest === current), on: { click: () => { current = group.digest; draw(); } } },
+            { class: "plain", type: "button", "data-key": group.digest, "aria-pressed": String(group.digest === current), on: { click: () => { current = group.digest; draw(); } } },
             h("strong", { class: "clip" }, title),
             h("span", { class: "muted" }, words, group.sealed ? "" : "  (stock minion: test run)"),
           ),
@@ -226,12 +234,12 @@ export async function planView(place) {
       }),
     );
     drawDetail();
-  };
+  });
 
   const drawDetail = () => {
     const group = groups.get(current);
     if (!group) return;
-    const key = `${group.digest} ${Boolean(group.plan)} ${group.minions.length}`;
+    const key = `${group.digest} ${Boolean(group.plan)} ${group.text} ${group.minions.length}`;
     if (detail.dataset.key === key) return;
     detail.dataset.key = key;
     const minions = group.minions.slice(0, 200).join(", ");
@@ -289,7 +297,7 @@ export async function planView(place) {
     const chosen = found.filter((group) => approved.has(group.digest));
     const minions = chosen.reduce((sum, group) => sum + group.minions.length, 0);
     const all = found.reduce((sum, group) => sum + group.minions.length, 0);
-    fill(
+    refill(
       approve,
       found.length
         ? h("span", {}, minions ? `${counted(minions, "minion")} of ${all} approved` : "Approve what you have read, then apply it.")
@@ -315,7 +323,7 @@ export async function planView(place) {
     try {
       const started = [];
       if (sealed.length) started.push(await publish({ tgt: sealed, tgt_type: "list", fun: "state.apply_plan", arg: [id] }));
-      if (stock.length) started.push(await publish({ tgt: stock, tgt_type: "list", fun: "state.apply", arg: mods() ? [mods()] : [], ...(pillar.value.trim() ? { kwarg: options({}) } : {}) }));
+      if (stock.length) started.push(await publish({ tgt: stock, tgt_type: "list", fun: "state.apply", arg: planned.arg, ...("pillar" in planned.pillar ? { kwarg: planned.pillar } : {}) }));
       place.go(`#/job/${started[0].jid}`);
     } catch (error) {
       const fault = /** @type {any} */ (error);

@@ -38,9 +38,14 @@ function value(word) {
   }
 }
 
+/** Functions that change nothing: nobody is asked. */
+const READS = /^(test\.|grains\.(items|get|item)|sys\.|state\.(show|plan|test|check)|.*\.(list|get|version|status)$)/;
+
 /** @type {import("../app.js").View} */
 export async function runView(place) {
-  let count = 0;
+  /** @type {number | null} null: not known now */
+  let count = null;
+  let running = false;
   const fun = /** @type {HTMLInputElement} */ (h("input", { type: "text", id: "fun", value: place.query.get("fun") ?? "test.ping", spellcheck: "false", autocomplete: "off", autocapitalize: "none" }));
   const given = place.query.get("arg");
   const args = /** @type {HTMLInputElement} */ (h("input", { type: "text", id: "args", value: given ? written(given) : "", spellcheck: "false", autocomplete: "off", placeholder: "nginx test=True" }));
@@ -50,7 +55,8 @@ export async function runView(place) {
     id: "run-target",
     tgt: place.query.get("tgt") ?? "*",
     type: place.query.get("type") ?? "compound",
-    changed: (match) => { count = match?.minions.length ?? 0; show(); },
+    onLeave: place.onLeave,
+    changed: (match) => { count = match?.minions.length ?? null; show(); },
   });
   const button = h("button", { class: "primary", type: "submit" }, "Run");
 
@@ -66,24 +72,39 @@ export async function runView(place) {
   /** @param {Event} event */
   const submit = async (event) => {
     event.preventDefault();
+    if (running) return;
     fill(said);
     const wanted = chunk();
-    if (count > 1 && !/^(test\.|grains\.(items|get|item)|sys\.|state\.(show|plan|test|check)|.*\.(list|get|version|status)$)/.test(wanted.fun)) {
-      const ok = await confirmed({ title: `Run ${wanted.fun} on ${counted(count, "minion")}?`, text: [h("code", { class: "block" }, preview.textContent ?? "")], act: "Run", danger: true });
-      if (!ok) return;
-    }
+    running = true;
     button.setAttribute("disabled", "");
     try {
-      const job = await publish(wanted);
-      place.go(`#/job/${job.jid}`);
+      if (await agreed(wanted)) {
+        const job = await publish(wanted);
+        place.go(`#/job/${job.jid}`);
+      }
     } catch (error) {
       const fault = /** @type {any} */ (error);
       fill(said, notice(fault.message, fault.advice ?? "", { kind: "bad" }));
     } finally {
+      running = false;
       button.removeAttribute("disabled");
     }
   };
+
+  /**
+   * Return whether the user wants this on so many minions. The target is the one in the field now: the count that the button shows
+   * may be an earlier target's.
+   * @param {Record<string, any>} wanted
+   */
+  const agreed = async (wanted) => {
+    if (READS.test(wanted.fun)) return true;
+    const match = await field.match();
+    if (match && match.minions.length < 2) return true;
+    const where = match ? counted(match.minions.length, "minion") : `an unknown number of minions (${wanted.tgt})`;
+    return confirmed({ title: `Run ${wanted.fun} on ${where}?`, text: [h("code", { class: "block" }, saltOf({ client: "local_async", ...wanted }))], act: "Run", danger: true });
+  };
   for (const input of [fun, args]) input.addEventListener("input", show);
+  field.input.addEventListener("input", () => { count = null; show(); });
   place.title("Run");
   fill(
     place.main,

@@ -1,7 +1,7 @@
 /** The parts of the master: roles, queues, Redis, as they are now, and how they were in the last minutes. */
 
 import { get } from "../api.js";
-import { fill, h, s } from "../dom.js";
+import { calmly, fill, h, refill, s } from "../dom.js";
 import { events } from "../event_stream.js";
 import { ago, bytes, counted, duration, number } from "../format.js";
 
@@ -56,8 +56,6 @@ function replicas(found, role) {
 
 /** @type {import("../app.js").View} */
 export async function topologyView(place) {
-  let gone = false;
-  place.leave.push(() => { gone = true; });
   const body = h("div", { class: "topology" });
   place.title("Topology");
   fill(place.main, body);
@@ -120,7 +118,7 @@ export async function topologyView(place) {
         part("Minions", counted(found.minions.accepted ?? 0, "accepted key"), "ok", figures([["Present", number(found.minions.present)], ["Pending", h("a", { href: "#/keys" }, number(found.minions.pending ?? 0))], ["Rejected", number(found.minions.rejected ?? 0)], ["Denied", number(found.minions.denied ?? 0)]])),
       ]),
     );
-    fill(body, lanes);
+    refill(body, lanes);
     place.title(`Topology of ${found.master}`);
   };
 
@@ -137,19 +135,22 @@ export async function topologyView(place) {
    */
   const lane = (title, about, parts) => h("div", { class: "lane" }, h("header", {}, h("h2", {}, title), h("p", { class: "muted" }, about)), h("div", { class: "parts" }, parts));
 
-  const load = async () => draw(await get("/v1/topology", { salt: "salt-run manage.topology" }));
+  const load = async () => {
+    const found = await get("/v1/topology", { salt: "salt-run manage.topology" });
+    calmly(() => draw(found))();
+  };
   fill(body, h("p", { class: "muted pad" }, "Looking ..."));
   await load();
   const again = async () => {
-    if (gone) return;
+    if (place.gone()) return;
     try {
       if (!document.hidden) await load();
       body.classList.remove("stale");
     } catch {
       body.classList.add("stale");
     }
-    if (!gone) timer = window.setTimeout(again, AGAIN);
+    if (!place.gone()) timer = window.setTimeout(again, AGAIN);
   };
   let timer = window.setTimeout(again, AGAIN);
-  place.leave.push(() => clearTimeout(timer));
+  place.onLeave(() => clearTimeout(timer));
 }
