@@ -159,15 +159,15 @@ class _Version:
     """Replacement for ``importlib.metadata.version`` that knows only redis-py, the package at ``origin``."""
 
     def __init__(self, origin: Path) -> None:
-        self._beside = origin.parent.parent
+        # Read once: each connection asks for it, and a role that is forked later shares it.
+        found = (path.name for path in origin.parent.parent.iterdir() if path.name.startswith("redis-"))
+        self._version = next((name[6:-10] for name in found if name.endswith(".dist-info")), "")
 
     def __call__(self, name: str) -> str:
         """Return the version in the name of the package's dist-info directory. Raises LookupError if there is none."""
-        # Not by Path.glob, which compiles a regular expression: half a megabyte of each role.
-        for path in self._beside.iterdir():
-            if path.name.startswith(f"{name}-") and path.suffix == ".dist-info":
-                return path.stem.partition("-")[2]
-        raise LookupError(name)
+        if name != "redis" or not self._version:
+            raise LookupError(name)
+        return self._version
 
 
 if "redis" not in sys.modules:

@@ -27,7 +27,8 @@ from saltern.kit.links.rights import rights_of_operator
 from saltern.kit.links.sockets import LinkKeys, bind, rebind, without_aborts
 from saltern.kit.process.service import Role, RoleProgram, run_role
 
-_TICK = 500
+#: Milliseconds to wait for a message before the key files are looked at.
+_TICK = 1000
 
 #: Events forwarded before subscriptions are handled again.
 _BURST = 500
@@ -65,6 +66,7 @@ def _loop(role: Role, keys: LinkKeys) -> None:
         poller = zmq.Poller()
         poller.register(pull, zmq.POLLIN)
         poller.register(pub, zmq.POLLIN)
+        poller.register(role.stop.fileno(), zmq.POLLIN)
         while role.running():
             ready = dict(poller.poll(_TICK))
             if pub in ready:

@@ -33,5 +33,7 @@ def render_redis_conf(port: int, password: str) -> str:
 bind {LOOPBACK}
 port {port}
 # Minion keys and jobs are in it: who writes here commands the minions.
-requirepass {password}"""
+requirepass {password}
+# Two wake-ups a second while nothing happens, not ten.
+hz 2"""
     return render_conf("Written by `saltern lab up`.", listens, "redis-data")

@@ -39,7 +39,7 @@ from saltwire import tags
 from statecore.sources.gitrepos.remotes import GITFS
 
 #: Seconds between two checks for due tasks and for signals.
-_TICK = 0.5
+_TICK = 1.0
 
 #: Time to live of the lock, milliseconds: another replica takes over after that.
 _LOCK_MS = 15_000
@@ -374,7 +374,7 @@ def _loop(role: Role, store: Store, keys: LinkKeys) -> None:
                 if not away:
                     role.log.error("%s; tasks wait until it is back", error)
                 away = True
-            time.sleep(_TICK)
+            role.stop.wait(_TICK)
         if not away:
             with contextlib.suppress(StoreError):
                 # Without the release the lock expires by itself.

@@ -28,6 +28,7 @@ _LOG = logging.getLogger("saltern.minion")
 
 #: Milliseconds of one turn of the main loop while nothing happens.
 _TICK = 250
+_IDLE_TICK = 1000
 
 #: Seconds for jobs to finish after the minion was asked to end.
 _DRAIN_SECONDS = 5.0
@@ -64,7 +65,10 @@ class MasterlessMinion:
         client = self._zygote
         poller.register(client.fileno(), zmq.POLLIN | (zmq.POLLOUT if client.pending else 0))
         self._leadership.register(poller)
-        ready = dict(poller.poll(_TICK))
+        # A signal ends the wait.
+        poller.register(self._shutdown.stop.fileno(), zmq.POLLIN)
+        idle = self._ready and self._leadership.is_idle()
+        ready = dict(poller.poll(_IDLE_TICK if idle else _TICK))
         happened = ready.get(client.fileno(), 0)
         if happened & zmq.POLLOUT:
             client.flush()

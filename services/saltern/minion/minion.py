@@ -55,8 +55,9 @@ from statecore.targeting.match import Subject, matches
 
 _LOG = logging.getLogger("saltern.minion")
 
-#: Milliseconds of one turn of the main loop while nothing happens.
+#: Milliseconds of one turn of the main loop while nothing happens: with work in hand, and without.
 _TICK = 250
+_IDLE_TICK = 1000
 
 #: Seconds between two reads of the spool without a message: a jobber may outlive the process that would report its
 #: return.
@@ -191,7 +192,9 @@ class Minion:
         if self._subject is not None and self._sub is not None:
             poller.register(self._sub, zmq.POLLIN)
         self._leadership.register(poller)
-        ready = dict(poller.poll(_TICK))
+        # A signal ends the wait.
+        poller.register(self._shutdown.stop.fileno(), zmq.POLLIN)
+        ready = dict(poller.poll(_IDLE_TICK if self._is_idle() else _TICK))
         happened = ready.get(client.fileno(), 0)
         if happened & zmq.POLLOUT:
             client.flush()
@@ -207,6 +210,17 @@ class Minion:
         self._run_due()
         self._check_jobs(time.monotonic())
         self._send_outbox()
+
+    def _is_idle(self) -> bool:
+        """Return whether the main loop has nothing in hand that needs the clock: no jobs, requests, schedule, other masters."""
+        return (
+            self._subject is not None
+            and self._failover is None
+            and self._leadership.is_idle()
+            and not self._jobs
+            and self._outbox.in_flight is None
+            and not self._outbox.events
+        )
 
     def _receive_publication(self) -> None:
         assert self._sub is not None

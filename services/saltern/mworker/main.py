@@ -120,6 +120,7 @@ def _loop(role: Role, ready: Prepared) -> None:
     addresses = Addresses(hosts_of(role.options.reqserver_host))
     differ = ready.pools.several
     links = ReqserverLinks(context, role.options, link_keys, addresses, name, ready.pool, role.metrics, differ)
+    role.stop.hurry = links.hurry
     role.watch_redis(store.unready)
     role.watch_faults(store.faults)
     role.health.check("reqservers", links.trouble)
@@ -153,6 +154,8 @@ def _loop(role: Role, ready: Prepared) -> None:
         processes.drain(DRAIN_SECONDS)
         worker_context.audit.seal()
     finally:
+        # A second signal must not find closed sockets.
+        role.stop.hurry = _nothing
         links.close()
         addresses.close()
         sender.close()
@@ -160,6 +163,10 @@ def _loop(role: Role, ready: Prepared) -> None:
     if worn:
         role.log.info("the worker restarts after %s", worn)
         raise Recycled
+
+
+def _nothing() -> None:
+    """A worker that ends waits for no request."""
 
 
 def _work(
@@ -250,7 +257,7 @@ def _wait_for_store(role: Role, store: Store, links: ReqserverLinks) -> None:
             role.log.error("%s; waiting for it", why)
             logged = True
         links.not_ready(why)
-        time.sleep(PULSE_SECONDS / 2)
+        role.stop.wait(PULSE_SECONDS / 2)
 
 
 @contextlib.contextmanager

@@ -38,6 +38,10 @@ from saltern.mworker.home import Home
 #: Milliseconds for messages to leave when a connection is closed.
 _LINGER = 1000
 
+#: Milliseconds to wait for a request while the one connection stands: each request ends the wait, and a lost connection is made
+#: anew by libzmq.
+_QUIET = 1000
+
 #: Milliseconds that a hung worker waits for the reqserver's confirmation before it ends.
 _HUNG_WAIT = 1_000
 
@@ -93,6 +97,9 @@ class ReqserverLinks:
     #: Whether the worker may be given requests: not before it has begun.
     _begun: bool = False
     _poller: zmq.Poller = field(default_factory=zmq.Poller)
+    #: Milliseconds that the sockets wait for a message now, and whether the process was asked to end.
+    _wait: int = 0
+    _hurried: bool = False
 
     def __post_init__(self) -> None:
         self._use_addresses()
@@ -105,7 +112,7 @@ class ReqserverLinks:
         self._introduce_all()
 
     def receive(self) -> Work | None:
-        """Return the next request; None if none arrives within FOLLOW_SECONDS."""
+        """Return the next request; None if none arrives within FOLLOW_SECONDS, or within a second where all is well."""
         if self._offer:
             return self._receive_of_several()
         link = self._links[self._home.current]
@@ -248,8 +255,20 @@ class ReqserverLinks:
     def _count(self) -> bytes:
         return b"%d" % len(self._hosts)
 
+    def hurry(self) -> None:
+        """End the wait for a request at once, and each later one. It may be called by a signal handler in this thread."""
+        self._hurried = True
+        for link in self._links.values():
+            link.socket.setsockopt(zmq.RCVTIMEO, 1)
+
     def _idle(self) -> None:
         self.follow()
+        quiet = len(self._hosts) == 1 and all(link.connection.up for link in self._links.values())
+        wait = 1 if self._hurried else _QUIET if quiet else int(FOLLOW_SECONDS * 1000)
+        if wait != self._wait:
+            self._wait = wait
+            for link in self._links.values():
+                link.socket.setsockopt(zmq.RCVTIMEO, wait)
         if time.monotonic() >= self._next_ready:
             self._introduce_all()
 

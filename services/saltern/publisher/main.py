@@ -36,7 +36,7 @@ from saltwire.keys import derive_key_string
 from saltwire.publication import job_fault, seal_job_by_each, serial_of_stream_id, topic
 
 #: Milliseconds to wait for a new entry of the stream.
-_BLOCK = 500
+_BLOCK = 1000
 
 #: Seconds for which publications are kept to be sent again: the longest pause of a stock minion before it reconnects.
 _COMEBACK_SECONDS = 12.0
@@ -117,7 +117,7 @@ class Publisher:
         role.health.check("publications", lambda: self._store_fault)
 
     def poll(self) -> None:
-        """Send new publications, then handle subscriptions. Waits up to 500 ms for a publication, or for Redis.
+        """Send new publications, then handle subscriptions. Waits up to a second for a publication, or for Redis.
 
         The master's keys are read again if they were replaced.
         """
@@ -291,7 +291,7 @@ class Publisher:
         if not self._redis_away:
             self._redis_away = True
             self._role.log.error("%s; publications wait until it is back", error)
-        time.sleep(_BLOCK / 1000)
+        self._role.stop.wait(_BLOCK / 1000)
 
 
 #: Socket options. VERBOSER reports every subscription and its end, so that each returning minion is noticed.

@@ -28,7 +28,7 @@ from saltern.reactor.table import ReactorTable
 GROUP = "reactor"
 
 #: Milliseconds to wait for an event, so that the role notices signals.
-_BLOCK = 500
+_BLOCK = 1000
 
 #: Most events read at once.
 _BATCH = 100
@@ -36,6 +36,9 @@ _BATCH = 100
 #: Seconds between two signs of life, and seconds of silence after which other reactors take over a reactor's events.
 _ALIVE_EVERY = 1.0
 _SILENCE = 5.0
+
+#: Seconds between two updates of the metrics, which take four commands of Redis.
+_MEASURE_EVERY = 5.0
 
 #: Seconds before the second attempt, the third, and all others.
 PAUSES = (1.0, 5.0, 30.0)
@@ -99,7 +102,7 @@ class Inbox:
         self._version = -1
         self._joined = False
         self._redis_away = False
-        self._alive_at = 0.0
+        self._alive_at = self._next_measure = 0.0
         self._announced_at = -_ANNOUNCE_EVERY
         self._missed = 0
         self._last_wait_reason = ""
@@ -112,7 +115,7 @@ class Inbox:
         self._finished.put(task)
 
     def poll(self, react: Callable[[EventTask], None]) -> None:
-        """Acknowledge finished events, read new ones, and start the reactions that are due. Waits up to half a second.
+        """Acknowledge finished events, read new ones, and start the reactions that are due. Waits up to a second.
 
         ``react`` starts the reactions to an event and later reports their end to ``finished``; it must not raise.
         """
@@ -127,7 +130,7 @@ class Inbox:
             if not self._redis_away:
                 self._redis_away = True
                 self._role.log.error("%s; events wait until that is over", error)
-            time.sleep(_BLOCK / 1000)
+            self._role.stop.wait(_BLOCK / 1000)
 
     def close(self) -> None:
         """Acknowledge finished events and leave the reactors' consumer group in Redis; other reactors take over the
@@ -212,7 +215,9 @@ class Inbox:
         for event, handed_out in self._store.event_groups.claim(GROUP, self._name, int(_SILENCE * 1000), _BATCH):
             self._accept(event, handed_out + 1)
         self._alive_at = now
-        self._measure()
+        if now >= self._next_measure:
+            self._next_measure = now + _MEASURE_EVERY
+            self._measure()
 
     def _measure(self) -> None:
         backlog, metrics = self._store.event_groups.backlog(GROUP), self._role.metrics
@@ -230,7 +235,7 @@ class Inbox:
         room = self._role.options.reactor_worker_hwm - len(self._tasks)
         block = min([_BLOCK, *(int((due - time.monotonic()) * 1000) for due in self._due.values())])
         if room <= 0:
-            time.sleep(max(block, 1) / 1000)
+            self._role.stop.wait(max(block, 1) / 1000)
             return
         batch = self._store.event_groups.read(GROUP, self._name, max(0, block), min(room, _BATCH))
         if batch is None:

@@ -24,7 +24,8 @@ class Pool(Generic[Work]):
     """
 
     def __init__(self, threads: int, most_waiting: int, worker: Callable[[], Worker[Work]]) -> None:
-        """Start ``threads`` threads. ``most_waiting``: number of lists of work items that may wait.
+        """Prepare a pool of at most ``threads`` threads; a thread starts when there is work for it, because each keeps a
+        connection. ``most_waiting``: number of lists of work items that may wait.
 
         ``worker`` is called in each thread and returns two functions: one runs a work item, one cleans up at the end.
         """
@@ -34,12 +35,10 @@ class Pool(Generic[Work]):
         # Guards the two; notified when either changes. An idle thread sleeps until then.
         self._changed = threading.Condition()
         self._worker = worker
-        self._threads = [
-            threading.Thread(target=self._work, name=f"reaction-{number}", daemon=True)
-            for number in range(max(1, threads))
-        ]
-        for thread in self._threads:
-            thread.start()
+        self._most_threads = max(1, threads)
+        self._threads: list[threading.Thread] = []
+        #: Number of threads that work on a list.
+        self._busy = 0
 
     def submit(self, work: Sequence[Work]) -> bool:
         """Queue a list of work items; return False if the queue is full."""
@@ -47,12 +46,21 @@ class Pool(Generic[Work]):
             if len(self._lists) >= self._most_waiting:
                 return False
             self._lists.append(work)
+            if self._busy + len(self._lists) > len(self._threads) < self._most_threads:
+                name = f"reaction-{len(self._threads)}"
+                self._threads.append(threading.Thread(target=self._work, name=name, daemon=True))
+                self._threads[-1].start()
             self._changed.notify()
         return True
 
     def waiting(self) -> int:
         """Return the number of lists of work items that no thread has started."""
         return len(self._lists)
+
+    @property
+    def busy(self) -> int:
+        """Number of threads that work on a list."""
+        return self._busy
 
     def close(self, seconds: float) -> int:
         """Wait up to ``seconds`` for queued work and end the threads. Return the number of lists that were not started."""
@@ -69,8 +77,12 @@ class Pool(Generic[Work]):
         perform, close = self._worker()
         try:
             while (pieces := self._next()) is not None:
-                for piece in pieces:
-                    perform(piece)
+                try:
+                    for piece in pieces:
+                        perform(piece)
+                finally:
+                    with self._changed:
+                        self._busy -= 1
         finally:
             close()
 
@@ -81,6 +93,7 @@ class Pool(Generic[Work]):
             if self._ended:
                 return None
             pieces = self._lists.popleft()
+            self._busy += 1
             if not self._lists:
                 # ``close`` waits for an empty queue.
                 self._changed.notify_all()

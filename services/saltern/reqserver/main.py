@@ -53,6 +53,9 @@ _BAD_LOAD = packb("bad load")
 #: Milliseconds to wait for a message before the timers are checked.
 _TICK = 250
 
+#: The same while no request waits or is worked on: each message is read at once, and only the timers of silent workers are due.
+_IDLE_TICK = 1000
+
 #: The same while workers of other reqservers may have to be called.
 _CALL_TICK = 5
 
@@ -154,12 +157,14 @@ class Server:
         for one in self._readers:
             self._poller.register(one, zmq.POLLIN)
         self._poller.register(self._minions.fileno(), zmq.POLLIN)
+        # A signal ends the wait for a message.
+        self._poller.register(role.stop.fileno(), zmq.POLLIN)
         role.health.check("workers", self._check_workers)
 
     def poll(self) -> None:
-        """Handle all messages that have arrived at the reqserver, then the timers. Waits up to 250 ms for a message."""
+        """Handle all messages that have arrived at the reqserver, then the timers. Waits up to a second for a message."""
         self._curve_auth.follow()
-        ready = dict(self._poller.poll(_CALL_TICK if self._dispatcher.calls_soon() else _TICK))
+        ready = dict(self._poller.poll(self._patience()))
         for one, read in self._readers.items():
             if one in ready:
                 for message in frames.arrived(one, _BURST):
@@ -179,10 +184,17 @@ class Server:
             self._next_measure = now + _MEASURE_SECONDS
             self._measure(now)
 
+    def _patience(self) -> int:
+        """Return for how many milliseconds to wait for a message."""
+        if self._dispatcher.calls_soon():
+            return _CALL_TICK
+        return _TICK if self._dispatcher.waiting.count or self._dispatcher.busy or self._minions.waits else _IDLE_TICK
+
     def drain(self) -> None:
         """Stop reading requests, and wait at most DRAIN_SECONDS until the workers have finished those that they have."""
         self._poller.unregister(self._minions.fileno())
         self._poller.unregister(self._control)
+        self._poller.unregister(self._role.stop.fileno())
         deadline = time.monotonic() + DRAIN_SECONDS
         while self._dispatcher.busy and time.monotonic() < deadline:
             if self._poller.poll(_TICK):

@@ -181,6 +181,11 @@ class MinionPort:
         """Return the file descriptor that is readable when ``arrived`` has something to do."""
         return self._epoll.fileno()
 
+    @property
+    def waits(self) -> bool:
+        """Whether ``tick`` is due soon: a handshake is under way, or a connection is paused."""
+        return bool(self._shaking or self._paused)
+
     def arrived(self, now: float) -> Iterator[Arrived]:
         """Read the received bytes once from each of some connections, and yield each complete request as Arrived."""
         for number, events in self._epoll.poll(0, _ROUND):

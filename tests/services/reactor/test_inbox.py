@@ -82,6 +82,7 @@ def bench(
     monkeypatch.setattr(inbox_module, "_BLOCK", 20)
     monkeypatch.setattr(inbox_module, "PAUSES", (0.0, 0.0, 0.0))
     monkeypatch.setattr(inbox_module, "_ALIVE_EVERY", 0.0)
+    monkeypatch.setattr(inbox_module, "_MEASURE_EVERY", 0.0)
     return Bench(redis_url, new_role, new_options(reactor=[{"site/*": ["/x.sls"]}], redis_url=redis_url))
 
 

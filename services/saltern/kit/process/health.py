@@ -6,6 +6,7 @@ is not ready. Minions never use this port.
 
 from __future__ import annotations
 
+import select
 import socket
 import socketserver
 import threading
@@ -69,13 +70,26 @@ class Health:
     def _serve(self, server: _Server) -> Callable[[], None]:
         # The object may have been made long before, in the process that forked this one.
         self._turned = time.monotonic()
-        threading.Thread(target=server.serve_forever, name="health", daemon=True).start()
+        ended, end = socket.socketpair()
+        thread = threading.Thread(target=_answer_until, args=(server, ended), name="health", daemon=True)
+        thread.start()
 
         def stop() -> None:
-            server.shutdown()
+            end.close()
+            thread.join()
             server.server_close()
 
         return stop
+
+
+def _answer_until(server: _Server, ended: socket.socket) -> None:
+    """Answer probes until the other end of ``ended`` is closed. ``serve_forever`` would wake up twice a second to see its end."""
+    poll = select.poll()
+    for one in (server, ended):
+        poll.register(one.fileno(), select.POLLIN)
+    with ended:
+        while ended.fileno() not in dict(poll.poll()):
+            server.handle_request()
 
 
 def _result_of(check: Check) -> str | None:
@@ -116,6 +130,8 @@ class _Server(socketserver.ThreadingTCPServer):
 
     allow_reuse_address = True
     daemon_threads = True
+    #: ``handle_request`` does not wait: another process with the same listening socket may have taken the connection.
+    timeout = 0
 
     def handle_error(self, request: object, client_address: object) -> None:
         """Ignore an error while a probe is answered: the client has closed the connection."""

@@ -11,11 +11,12 @@ import faulthandler
 import logging
 import os
 import re
+import select
 import signal
 import socket
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType, SimpleNamespace
@@ -35,8 +36,8 @@ else:
 
 AnyOptions = TypeVar("AnyOptions", bound=StateOptions)
 
-#: Seconds between two checks for a signal during a wait.
-_HELD_TURN = 0.2
+#: Seconds between two reports to ``/healthz`` during a wait.
+_HELD_TURN = 1.0
 
 #: Flag that every role accepts -> option that it overrides.
 _OPTIONS = {
@@ -62,24 +63,74 @@ def exit_code(error: ConfigError) -> int:
     return EX_UNAVAILABLE if isinstance(error, PortTaken) else EX_CONFIG
 
 
+def _nothing() -> None:
+    """Default of ``Stop.hurry``: the loop needs no call to notice the flag."""
+
+
 @dataclass
 class Stop:
-    """A flag that SIGTERM or SIGINT sets; the process's loop reads it and ends."""
+    """A flag that SIGTERM or SIGINT sets; the process's loop reads it and ends.
+
+    A loop that waits long registers ``fileno`` in its poller, or waits by ``wait``: a signal then ends the wait at once, so that an
+    idle process need not wake up to look at the flag.
+    """
 
     requested: bool = False
+    #: Called by the signal handler, in the main thread; shortens a wait that no file descriptor ends.
+    hurry: Callable[[], None] = _nothing
+    #: The ends of the pipe that becomes readable at a signal; made at the first use, in the process that uses them.
+    _ends: tuple[int, int] | None = None
 
     def request(self, number: int, frame: FrameType | None) -> None:
         """Set the flag that ends the process's loop. This is a signal handler."""
         self.requested = True
+        if self._ends is not None:
+            # A full pipe is readable, too.
+            with contextlib.suppress(BlockingIOError):
+                os.write(self._ends[1], b"\0")
+        self.hurry()
+
+    def fileno(self) -> int:
+        """Return the file descriptor that becomes readable when a signal has arrived. ``clear`` empties it."""
+        if self._ends is None:
+            self._ends = os.pipe()
+            for end in self._ends:
+                os.set_blocking(end, False)
+        return self._ends[0]
+
+    def clear(self) -> None:
+        """Empty the file descriptor of ``fileno``. The flag stays set."""
+        with contextlib.suppress(BlockingIOError):
+            while os.read(self.fileno(), 4096):
+                pass
+
+    def wait(self, seconds: float) -> None:
+        """Sleep for ``seconds``, or until a signal arrives."""
+        poll = select.poll()
+        poll.register(self.fileno(), select.POLLIN)
+        if poll.poll(max(0.0, seconds) * 1000):
+            self.clear()
 
     def catch(self) -> None:
         """Install handlers of SIGTERM and SIGINT that set this flag. Also enable faulthandler, which logs the stacks
         after a crash.
         """
+        # A signal that arrives just before a wait ends the wait.
+        self.fileno()
+        assert self._ends is not None, "fileno makes it"
+        signal.set_wakeup_fd(self._ends[1], warn_on_full_buffer=False)
         # A crash in native code (libzmq, libyaml) then writes the stacks to the log.
         faulthandler.enable()
         signal.signal(signal.SIGTERM, self.request)
         signal.signal(signal.SIGINT, self.request)
+
+
+def _forget_wakeups() -> None:
+    """Detach a new child process from its parent's ``Stop``: signals of the child must not end the waits of the parent."""
+    signal.set_wakeup_fd(-1)
+
+
+os.register_at_fork(after_in_child=_forget_wakeups)
 
 
 def catch_signals() -> Stop:
@@ -126,7 +177,7 @@ def hold(health: Health, stop: Stop, log: logging.Logger, error: ConfigError, se
     deadline = time.monotonic() + seconds
     while not stop.requested and time.monotonic() < deadline:
         health.record_iteration()
-        time.sleep(_HELD_TURN)
+        stop.wait(_HELD_TURN)
 
 
 def explain(name: str, file_name: str, config_dir: str | None, error: ConfigError) -> None:

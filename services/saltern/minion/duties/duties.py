@@ -96,6 +96,10 @@ class Duties:
         self._engines_run = True
         return True
 
+    def is_idle(self) -> bool:
+        """Return whether there is no schedule, and no beacon process to start."""
+        return self._schedule is None and (self._beacons is None or self._beacon_process_runs)
+
     def due(self) -> Iterator[JobLoad]:
         """Yield the loads of the jobs that the minion must start by itself now: startup_states once, and jobs of its schedule."""
         if self._options.startup_states and not self._started:

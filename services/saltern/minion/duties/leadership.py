@@ -107,6 +107,10 @@ class Leadership:
         fcntl.flock(self._lock, fcntl.LOCK_UN)
         return True
 
+    def is_idle(self) -> bool:
+        """Return whether this process leads alone and starts no jobs by the clock."""
+        return self._next_try is None and self.duties is not None and self.duties.is_idle()
+
     def register(self, poller: zmq.Poller) -> None:
         """Register the file descriptors of the control socket in the poller; ``serve`` reads them."""
         if self._control is not None:

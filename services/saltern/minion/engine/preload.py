@@ -84,9 +84,15 @@ class Preload:
 
 
 def share() -> None:
-    """Exclude all current objects from garbage collection: a collection in a jobber would copy every memory page of them."""
+    """Exclude all current objects from garbage collection: a collection in a jobber would copy every memory page of them.
+
+    CPython's cache of looked up attributes is emptied, because each entry that a jobber replaces would copy the page of its name.
+    """
     gc.collect()
     gc.freeze()
+    if sys.version_info < (3, 12):
+        # Later versions do not count references to such names.
+        sys._clear_type_cache()
 
 
 def _pieces(names: Iterable[str]) -> Iterable[bytes]:

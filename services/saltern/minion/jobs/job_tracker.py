@@ -54,6 +54,10 @@ class JobTracker:
         #: JID -> how its jobber ended, as reported by the zygote.
         self._exit_texts: dict[str, str] = {}
 
+    def __bool__(self) -> bool:
+        """Return whether any job is in progress."""
+        return bool(self._journal)
+
     def __contains__(self, jid: str) -> bool:
         return jid in self._journal
 

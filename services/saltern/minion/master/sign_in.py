@@ -22,8 +22,8 @@ from saltwire.zmq import RequestSocket
 
 _LOG = logging.getLogger("saltern.minion")
 
-#: Seconds between two checks whether the minion has to end.
-_TICK = 0.25
+#: Seconds between two signs of life for the health probe during a wait.
+_TICK = 1.0
 
 
 class Ended(Exception):
@@ -58,7 +58,7 @@ class Shutdown:
         while (left := deadline - time.monotonic()) > 0:
             if self.ended():
                 raise Ended
-            time.sleep(min(left, _TICK))
+            self.stop.wait(min(left, _TICK))
 
 
 class SignInLoop:
