@@ -112,14 +112,14 @@ MUTATIONS = (
     Mutation(
         "recorded requests are answered only",
         _HANDLER,
-        "return repeat is Repeat.ANSWERED and verdict is Verdict.REPEATED and not self._again",
+        "return came_before and repeat is Repeat.ANSWERED and not self._again",
         "return False",
         "test_replay.py::test_a_repeated_request_changes_nothing",
     ),
     Mutation(
         "old requests are refused",
         _HANDLER,
-        "        if verdict is Verdict.OLD:",
+        "        if admission.verdict is Verdict.OLD:",
         "        if False:",
         "test_replay.py::test_an_old_request_is_refused",
     ),
