@@ -104,6 +104,24 @@ FURTHER: Mapping[str, Mapping[str, str]] = {
         ),
         "",
     ),
+    "pkg_zypper": {
+        **dict.fromkeys(
+            (
+                *("del_repo", "get_repo", "hold", "list_downloaded", "list_holds", "list_installed_patches"),
+                *("list_provides", "list_repos", "purge", "remove", "services_need_restart", "unhold", "version_cmp"),
+            ),
+            "",
+        ),
+        **dict.fromkeys(("download", "info_available"), "force gpgautoimport refresh root"),
+        "install": "advisory_ids diff_attr force gpgautoimport resolve_capabilities",
+        "list_pkgs": "attr purge_desired removed",
+        "list_repo_pkgs": "byrepo fromrepo root",
+        "list_upgrades": "force fromrepo gpgautoimport",
+        "refresh_db": "repos",
+        "resolve_capabilities": "force gpgautoimport resolve_capabilities",
+        "upgrade": "force gpgautoimport",
+        "version": "root versions_as_list",
+    },
     "restartcheck": {"restartcheck": "verbose"},
     "saltutil": {"refresh_beacons": "", "refresh_modules": ""},
     "schedule": {

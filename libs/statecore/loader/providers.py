@@ -26,6 +26,7 @@ OURS: Mapping[str, str] = {
     "dpkg_lowpkg": "lowpkg",
     "rpm_lowpkg": "lowpkg_rpm",
     "yumpkg": "pkg_rpm",
+    "zypperpkg": "pkg_zypper",
     "debian_ip": "ip_ifupdown",
     "rh_ip": "ip_ifcfg",
     "netplan_ip": "ip_netplan",

@@ -35,7 +35,7 @@ def managed(
     aptkey: bool = True,
     enabled: object = None,
     disabled: object = None,
-    refresh: bool = True,
+    refresh: bool | None = None,
     refresh_db: bool = True,
     clean_file: bool = False,
     comments: object = None,
@@ -48,13 +48,14 @@ def managed(
 
     name
         APT: the whole line, ``deb [signed-by=/etc/apt/keyrings/x.gpg] https://x.test/debian bookworm main``.
-        RPM: the repository's id, which is also the name of its file. apk: the whole line.
+        RPM and zypper: the repository's id, which is also the name of its file. apk: the whole line.
     enabled, disabled
         whether the repository is used; only one of the two arguments may be given
     comments
         APT: comments beside the line. RPM: comments in the section.
     refresh
-        True: fetch the package lists afterwards (APT, apk)
+        False: do not fetch the package lists afterwards (APT, apk). zypper: whether it fetches old metadata of the repository by
+        itself
     clean_file
         True: remove all other lines from ``file`` (APT)
     key_url, key_text
@@ -73,6 +74,8 @@ def managed(
         APT: see ``pkg.mod_repo``
     humanname, baseurl, mirrorlist, metalink, gpgkey, gpgcheck and others
         RPM: options of the repository's section; empty options are removed
+    humanname, baseurl, mirrorlist, enabled, gpgcheck, priority, cache, gpgautoimport
+        zypper: see ``pkg.mod_repo``
     """
     if "repo" in options:
         return Plan.failed(
@@ -90,8 +93,10 @@ def managed(
     if key_url and key_url.strip().startswith("http:") and not allow_insecure_key:
         return Plan.failed("Cannot have 'key_url' using http with 'allow_insecure_key' set to True")
     known = {"ppa": ppa, "copr": copr, "comments": comments, "key_url": key_url, "key_text": key_text}
+    suse = ctx.grains.get("os_family") == "Suse"
     wanted = {
         "humanname": name,
+        **({"refresh": refresh} if suse and refresh is not None else {}),
         **options,
         **{key: value for key, value in known.items() if value is not None},
         **({"clean_file": True} if clean_file else {}),
@@ -109,7 +114,9 @@ def managed(
 
     def work() -> Outcome:
         try:
-            ctx.call("pkg.mod_repo", name, refresh=refresh and refresh_db, **wanted)
+            ctx.call(
+                "pkg.mod_repo", name, **({} if suse else {"refresh": refresh is not False and refresh_db}), **wanted
+            )
         except (CommandError, InvocationError) as error:
             return _failed(f"Failed to configure repo '{name}': ", error)
         return Outcome(f"Configured package repo '{name}'", changes)

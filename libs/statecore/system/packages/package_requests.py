@@ -20,7 +20,7 @@ from statecore.model.ports import CommandResult, ManagedHost
 from statecore.sources import downloads
 
 #: ``os_family`` grain -> the package manager of that family. Programs of other package managers may be installed too.
-_MANAGERS: Mapping[str, str] = {"Debian": "APT", "RedHat": "RPM", "Alpine": "apk"}
+_MANAGERS: Mapping[str, str] = {"Debian": "APT", "RedHat": "RPM", "Suse": "zypper", "Alpine": "apk"}
 
 #: All signal numbers are below this.
 _SIGNALS = 65

@@ -95,11 +95,12 @@ def state(host: ManagedHost) -> tuple[tuple[str, int, int], ...]:
     return tuple(sorted(found))
 
 
-def packages(host: ManagedHost, architecture: str) -> list[RpmPackage]:
-    """Return the packages that rpm has installed, as a list of RpmPackage. ``architecture``: the host's own. Raise
-    CommandError if rpm fails.
+def packages(host: ManagedHost, architecture: str, root: str | None = None) -> list[RpmPackage]:
+    """Return the packages that rpm has installed, as a list of RpmPackage. ``architecture``: the host's own. ``root``:
+    directory of the host that is used as ``/``. Raise CommandError if rpm fails.
     """
-    result = run(host, ["rpm", "-qa", "--nodigest", "--nosignature", "--queryformat", _FORMAT])
+    where = ["--root", root] if root else []
+    result = run(host, ["rpm", *where, "-qa", "--nodigest", "--nosignature", "--queryformat", _FORMAT])
     if result.retcode:
         raise CommandError(f"rpm -qa failed: {result.stderr.strip() or result.stdout.strip()}")
     found = []

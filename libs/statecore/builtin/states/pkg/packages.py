@@ -274,7 +274,8 @@ def uptodate(
     """Upgrade all installed packages, or those of the list ``pkgs``.
 
     dist_upgrade, cache_valid_time, force_conf_new
-        for APT only. ``dist_upgrade: False``: the upgrade neither installs nor removes other packages.
+        for APT only, but zypper has ``dist_upgrade``, too. APT with ``dist_upgrade: False``: the upgrade neither installs nor
+        removes other packages.
     enablerepo, disablerepo, disableexcludes, branch, setopt, security, exclude
         select the upgrades; dnf's options of these names
     minimal, obsoletes
@@ -285,7 +286,8 @@ def uptodate(
     if refused := selection.refused(ctx, pkgs, None, verify=False, resolve=resolve_capabilities):
         return refused
     chosen_by = selection.given(
-        dist_upgrade=True if dist_upgrade is None else dist_upgrade,
+        # zypper's dist-upgrade also downgrades and changes vendors: only for those who ask for it.
+        dist_upgrade=ctx.grains.get("os_family") != "Suse" or None if dist_upgrade is None else dist_upgrade,
         fromrepo=fromrepo,
         cache_valid_time=cache_valid_time,
         enablerepo=enablerepo,

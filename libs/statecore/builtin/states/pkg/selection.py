@@ -106,7 +106,7 @@ def given(**options: object) -> dict[str, object]:
 
 def providers(ctx: Context, desired: Mapping[str, str | None]) -> dict[str, str | None]:
     """Return the wanted packages ({package: version}) with each capability replaced by the package that provides it."""
-    named = ctx.call("pkg.resolve_capabilities", list(desired))
+    named = ctx.call("pkg.resolve_capabilities", list(desired), resolve_capabilities=True)
     return dict(zip(named, desired.values(), strict=True))
 
 

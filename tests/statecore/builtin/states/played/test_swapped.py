@@ -163,5 +163,5 @@ def test_the_adversary_gets_through_paths_that_are_plain(tmp_path: Path) -> None
 
 def test_every_file_of_cases_that_writes_to_the_host_is_swapped() -> None:
     """Others are about programs alone: links, packages, packet filters."""
-    programs = {"alternatives", "iptables", "nftables", "pkg_apt", "pkg_rpm"}
+    programs = {"alternatives", "iptables", "nftables", "pkg_apt", "pkg_rpm", "pkg_zypper", "pkgrepo_zypper"}
     assert {case.id.partition("/")[0] for case in load() if case.left} - programs == SWAPPED.keys()
