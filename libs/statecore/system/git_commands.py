@@ -99,6 +99,15 @@ def parts_of(value: object) -> list[str]:
     return [str(each) for each in value] if isinstance(value, list | tuple) else str(value).split(",")
 
 
+def absolute(cwd: object) -> str:
+    """Return the directory of a repository for the few functions that take no path relative to the user's home, as in Salt.
+    Raise CommandError for a relative path.
+    """
+    if not str(cwd).startswith("/"):
+        raise CommandError(f"Specified cwd '{cwd}' either not absolute or does not exist")
+    return str(cwd)
+
+
 def place(ctx: Context, cwd: object, user: str | None) -> str:
     """Return a path as an absolute path of the host. A relative path begins in the home directory of the user who runs
     git.

@@ -91,8 +91,12 @@ def build_interface(ctx: Context, iface: str, iface_type: str, enabled: bool, **
     return _as_lines(stanzas)
 
 
-def get_bond(ctx: Context, iface: str) -> list[str]:
-    """Return the lines of the modprobe file of a bond (a network interface that joins several), [] if there is none."""
+def get_bond(ctx: Context, iface: str) -> list[str] | str:
+    """Return the lines of the modprobe file of a bond (a network interface that joins several), "" if there is none."""
+    return _bond(ctx, iface) or ""
+
+
+def _bond(ctx: Context, iface: str) -> list[str]:
     return network_files.text(ctx.host, f"{_MODPROBE}/{iface}.conf").splitlines(keepends=True)
 
 
@@ -115,13 +119,13 @@ def build_bond(ctx: Context, iface: str, **settings: object) -> list[str]:
     return text.splitlines(keepends=True)
 
 
-def get_routes(ctx: Context, iface: str) -> list[str]:
-    """Return the lines of the scripts that add and delete the routes of a network interface."""
+def get_routes(ctx: Context, iface: str) -> list[str] | str:
+    """Return the lines of the scripts that add and delete the routes of a network interface, "" if there are none."""
     return [
         line
         for place in _ROUTES.values()
         for line in network_files.text(ctx.host, _script(place, iface)).splitlines(keepends=True)
-    ]
+    ] or ""
 
 
 def build_routes(ctx: Context, iface: str, **settings: object) -> list[str]:

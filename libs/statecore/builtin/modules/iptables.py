@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from statecore.host.content import managed_file
 from statecore.host.content.managed_file import Attributes
 from statecore.model.context import Context
-from statecore.model.errors import CommandError, InvocationError
+from statecore.model.errors import CallFailed, CommandError, InvocationError
 from statecore.model.ports import CommandResult
 from statecore.system.hostfiles import iptables_rules, network_files
 
@@ -79,7 +79,8 @@ def build_rule(
         return rule
     for name, value in (("Table", table), ("Chain", chain), ("Command", command)):
         if not value:
-            raise InvocationError(f"{name} needs to be specified")
+            words = f"{name} needs to be specified"
+            raise CallFailed(words, f"Error: {words}")
     flag = "-" if str(command) in "ACDIRLSFZNXPE" else "--"
     return f"{_program(ctx, family)} {_wait(ctx, family)} -t {table} {flag}{command} {chain} {position} {rule}"
 
@@ -129,7 +130,7 @@ def set_policy(
     success.
     """
     _need(chain=chain, policy=policy)
-    return _complaint(_do(ctx, family, table, ["-P", str(chain), str(policy)]))
+    return _told(ctx, _do(ctx, family, table, ["-P", str(chain), str(policy)]))
 
 
 def save(ctx: Context, filename: str | None = None, family: str = "ipv4") -> str:
@@ -178,13 +179,13 @@ def check_chain(ctx: Context, table: str = "filter", chain: str | None = None, f
 def new_chain(ctx: Context, table: str = "filter", chain: str | None = None, family: str = "ipv4") -> object:
     """Create a packet filter chain. Return True, or the error of iptables as text."""
     _need(chain=chain)
-    return _complaint(_do(ctx, family, table, ["-N", str(chain)])) or True
+    return _told(ctx, _do(ctx, family, table, ["-N", str(chain)])) or True
 
 
 def delete_chain(ctx: Context, table: str = "filter", chain: str | None = None, family: str = "ipv4") -> object:
     """Delete an empty packet filter chain. Return True, or the error of iptables as text."""
     _need(chain=chain)
-    return _complaint(_do(ctx, family, table, ["-X", str(chain)])) or True
+    return _told(ctx, _do(ctx, family, table, ["-X", str(chain)])) or True
 
 
 def append(
@@ -199,7 +200,7 @@ def append(
     """
     if check(ctx, table, chain, rule, family):
         return False
-    return not _complaint(_do(ctx, family, table, ["-A", str(chain), *_words(rule)]))
+    return not _told(ctx, _do(ctx, family, table, ["-A", str(chain), *_words(rule)]))
 
 
 def insert(
@@ -229,7 +230,7 @@ def insert(
         if found is None:
             raise CommandError(f"table {table} has no chain {chain}")
         at = max(len(found["rules"]) + at + 1, 1)
-    return _complaint(_do(ctx, family, table, ["-I", str(chain), str(at), *_words(rule)]))
+    return _told(ctx, _do(ctx, family, table, ["-I", str(chain), str(at), *_words(rule)]))
 
 
 def delete(
@@ -247,14 +248,14 @@ def delete(
     if position and rule:
         raise InvocationError("Only specify a position or a rule, not both")
     words = [str(_number("position", position))] if position else _words(rule)
-    return _complaint(_do(ctx, family, table, ["-D", str(chain), *words]))
+    return _told(ctx, _do(ctx, family, table, ["-D", str(chain), *words]))
 
 
 def flush(ctx: Context, table: str = "filter", chain: str = "", family: str = "ipv4") -> str:
     """Delete all rules of a packet filter chain, or without ``chain`` of a table. Return the error of iptables, "" on
     success.
     """
-    return _complaint(_do(ctx, family, table, ["-F", *([chain] if chain else [])]))
+    return _told(ctx, _do(ctx, family, table, ["-F", *([chain] if chain else [])]))
 
 
 # ------------------------------------------------------------------------------------------ helpers
@@ -308,6 +309,13 @@ def _kept(ctx: Context, family: str) -> str:
     return "".join(line for line in lines if not any(each.search(line) for each in filters))
 
 
+def _told(ctx: Context, done: CommandResult) -> str:
+    """Return the error of iptables, "" on success. An error also becomes the exit code of the call."""
+    if done.retcode:
+        ctx.scratch["retcode"] = done.retcode
+    return _complaint(done)
+
+
 def _complaint(done: CommandResult) -> str:
     if done.retcode == 0:
         return ""
@@ -324,7 +332,8 @@ def _words(rule: str | None) -> list[str]:
 def _need(**given: object) -> None:
     for name, value in given.items():
         if not value:
-            raise InvocationError(f"{name.capitalize()} needs to be specified")
+            words = f"{name.capitalize()} needs to be specified"
+            raise CallFailed(words, f"Error: {words}")
 
 
 def _number(name: str, value: object) -> int:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from statecore.model.context import Context
-from statecore.model.errors import CommandError, InvocationError
+from statecore.model.errors import CallFailed, CommandError
 from statecore.model.ports import CommandResult
 from statecore.system.hostfiles import network_files, nftables_rules
 
@@ -325,7 +325,7 @@ def get_policy(ctx: Context, table: str = "filter", chain: str | None = None, fa
     has no policy or does not exist.
     """
     if not chain:
-        raise InvocationError("Chain needs to be specified")
+        raise CallFailed("Chain needs to be specified", "Error: Chain needs to be specified")
     found = _chain_data(ctx, table, chain, family)
     return found.get("policy") if found else None
 
@@ -342,7 +342,7 @@ def set_policy(
     """
     for name, value in (("Chain", chain), ("Policy", policy)):
         if not value:
-            raise InvocationError(f"{name} needs to be specified")
+            raise CallFailed(f"{name} needs to be specified", f"Error: {name} needs to be specified")
     found = _chain_data(ctx, table, str(chain), family)
     if not found or not {"type", "hook", "prio"} <= set(found):
         return False

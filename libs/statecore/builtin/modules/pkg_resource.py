@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 
 from statecore.model.context import Context
-from statecore.model.errors import CommandError, InvocationError
+from statecore.model.errors import CallFailed, CommandError, InvocationError
 
 log = logging.getLogger(__name__)
 
@@ -166,7 +166,7 @@ def version_clean(ctx: Context, verstr: str | None) -> str | None:
 
 def version_compare(ctx: Context, ver1: str, oper: str, ver2: str, ignore_epoch: bool = False) -> bool:
     """Return whether ``ver1`` and ``ver2`` are in the relation ``oper``, by the rules of the host's package manager.
-    Raise InvocationError for an unknown operator.
+    False, and an exit code, for an unknown operator.
 
     oper
         <, <=, =, ==, >=, > or !=
@@ -176,7 +176,7 @@ def version_compare(ctx: Context, ver1: str, oper: str, ver2: str, ignore_epoch:
         salt '*' pkg_resource.version_compare 1.2 '<' 1.10
     """
     if oper not in _OPERATORS:
-        raise InvocationError(f"{oper!r} is no operator: {', '.join(_OPERATORS)}")
+        raise CallFailed(f"{oper!r} is no operator: {', '.join(_OPERATORS)}", False)
     return ctx.call("pkg.version_cmp", str(ver1), str(ver2), ignore_epoch=ignore_epoch) in _OPERATORS[oper]
 
 

@@ -143,6 +143,9 @@ def _program(ctx: Context, pid: int) -> str | None:
 def _services(ctx: Context) -> dict[int, str]:
     """Return a map of main process id to service name, for the running services."""
     found = {}
+    if "service.get_running" not in ctx.functions:
+        # Only systemd knows the process of a service.
+        return {}
     for service in ctx.call("service.get_running"):
         shown = ctx.call("service.show", service) if "service.show" in ctx.functions else {}
         pid = int(shown.get("ExecMainPID") or 0)

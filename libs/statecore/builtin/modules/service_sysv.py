@@ -14,7 +14,7 @@ import re
 
 from statecore.host.detached_run import run_detached
 from statecore.model.context import Context
-from statecore.model.errors import CommandError
+from statecore.model.errors import CallFailed
 from statecore.system.hostfiles import processes
 
 log = logging.getLogger(__name__)
@@ -137,7 +137,7 @@ def get_disabled(ctx: Context) -> list[str]:
 
 
 def enable(ctx: Context, name: str, **kwargs: object) -> bool:
-    """Enable a service, so that its init script starts at boot. Return True. Raise CommandError if the links of its run
+    """Enable a service, so that its init script starts at boot. Return True. False, and an exit code, if the links of its run
     levels cannot be changed.
     """
     # "defaults" creates missing links; "enable" turns kill links into start links.
@@ -146,8 +146,8 @@ def enable(ctx: Context, name: str, **kwargs: object) -> bool:
 
 
 def disable(ctx: Context, name: str, **kwargs: object) -> bool:
-    """Disable a service, so that its init script does not start at boot. Return True. Raise CommandError if the links
-    of its run levels cannot be changed.
+    """Disable a service, so that its init script does not start at boot. Return True. False, and an exit code, if the
+    links of its run levels cannot be changed.
     """
     return _update_rc(ctx, name, "disable")
 
@@ -167,7 +167,7 @@ def disabled(ctx: Context, name: str, **kwargs: object) -> bool:
 
 def _do(ctx: Context, name: str, action: str) -> bool:
     if not available_(ctx, name):
-        raise CommandError(f"The named service {name} is not available: the host has no {_SCRIPTS}/{name}")
+        raise CallFailed(f"The named service {name} is not available: the host has no {_SCRIPTS}/{name}", False)
     return _call(ctx, name, action)
 
 
@@ -181,26 +181,25 @@ def _call(ctx: Context, name: str, action: str) -> bool:
 
 def _update_rc(ctx: Context, name: str, verb: str) -> bool:
     """Run ``update-rc.d`` with the word defaults, enable or disable for a service. On a host without this program
-    change the links of its run levels directly. Return True. Raise CommandError if it fails.
+    change the links of its run levels directly. Return True. Raise CallFailed if it fails.
     """
     if ctx.host.which("update-rc.d") is None:
         return verb == "defaults" or _set_links(ctx, name, on=verb == "enable")
     result = ctx.host.run(["update-rc.d", name, verb], env={"LC_ALL": "C"})
     if result.retcode:
-        raise CommandError(
-            f"update-rc.d {name} {verb} failed: {result.stderr.strip() or f'return code {result.retcode}'}"
-        )
+        told = result.stderr.strip() or f"return code {result.retcode}"
+        raise CallFailed(f"update-rc.d {name} {verb} failed: {told}", False)
     return True
 
 
 def _set_links(ctx: Context, name: str, *, on: bool) -> bool:
     """Create the links to an init script in its run levels: S starts the service, K stops it. Return True.
 
-    An existing link keeps its number. Raise CommandError for a service without a script.
+    An existing link keeps its number. Raise CallFailed for a service without a script.
     """
     script = ctx.host.path(f"{_SCRIPTS}/{name}")
     if not script.is_file():
-        raise CommandError(f"The named service {name} is not available: the host has no {_SCRIPTS}/{name}")
+        raise CallFailed(f"The named service {name} is not available: the host has no {_SCRIPTS}/{name}", False)
     text = script.read_text("utf-8", "replace")
     wanted = {key: match[1].split() if (match := _HEADER[key].search(text)) else None for key in _HEADER}
     start, kill = wanted["start"] or list(_START), wanted["stop"] or list(_KILL)

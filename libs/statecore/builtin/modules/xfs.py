@@ -10,6 +10,9 @@ from statecore.model.context import Context
 from statecore.model.errors import CommandError
 from statecore.system.hostfiles import mount_table
 
+#: Exit code of blkid that has found no device.
+_NOTHING_FOUND = 2
+
 
 def info(ctx: Context, device: str) -> dict[str, dict[str, str]]:
     """Return the geometry of a mounted XFS file system: a map of section (meta-data, data, naming, log, realtime) to
@@ -101,7 +104,7 @@ def devices(ctx: Context) -> dict[str, dict[str, Any]]:
 
         salt '*' xfs.devices
     """
-    return _devices(ctx, ["blkid", "-o", "export"])
+    return _devices(ctx, ["blkid", "-o", "export"], empty=_NOTHING_FOUND)
 
 
 def defragment(ctx: Context, device: str) -> dict[str, str]:
@@ -252,10 +255,11 @@ def parse_inventory(text: str) -> dict[str, Any]:
     return found | {"restore_status": lines[-1]} if lines else {}
 
 
-def _devices(ctx: Context, words: list[str]) -> dict[str, dict[str, Any]]:
+def _devices(ctx: Context, words: list[str], empty: int = 0) -> dict[str, dict[str, Any]]:
+    """Return the XFS file systems in the output of blkid. ``empty``: exit code with which blkid has found nothing."""
     found = {}
     mounts = _mounts(ctx)
-    for block in _run(ctx, words).split("\n\n"):
+    for block in _run(ctx, words, empty).split("\n\n"):
         rows = (line.partition("=") for line in block.strip().splitlines())
         device: dict[str, Any] = {key.lower(): value for key, sign, value in rows if sign}
         if device.pop("type", None) == "xfs":
@@ -273,8 +277,8 @@ def _mounts(ctx: Context) -> dict[str, dict[str, object]]:
     }
 
 
-def _run(ctx: Context, words: list[str]) -> str:
+def _run(ctx: Context, words: list[str], empty: int = 0) -> str:
     done = ctx.host.run(words)
-    if done.retcode:
+    if done.retcode not in (0, empty):
         raise CommandError(done.stderr.rstrip("\n") or f"{words[0]} failed with exit code {done.retcode}")
     return done.stdout

@@ -186,6 +186,15 @@ def sources(text: str, *, stanzas: bool) -> list[AptSource]:
     return [source for line in text.splitlines() if (source := parse_line(line)) is not None]
 
 
+def by_stanza(text: str, *, stanzas: bool) -> list[list[AptSource]]:
+    """List of the APT sources in the text of a file, as ``sources`` has them, in lists of those that are of one stanza. A source
+    of a line is alone in its list.
+    """
+    if stanzas:
+        return [list(stanza.sources()) for stanza in _stanzas(text) if isinstance(stanza, Stanza)]
+    return [[source] for source in sources(text, stanzas=False)]
+
+
 def with_source(
     text: str, wanted: AptSource, found: AptSource | None, *, stanzas: bool, comments: Sequence[str] = ()
 ) -> str:

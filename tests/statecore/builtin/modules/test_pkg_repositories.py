@@ -53,6 +53,26 @@ def test_sources_of_a_debian(plain, debian):
         plain.call("pkg.del_repo", LINE)
 
 
+def test_stanzas_of_one_file_are_told_apart(plain, debian):
+    parts = debian.root / "etc/apt/sources.list.d"
+    parts.mkdir(parents=True)
+    (parts / "z.list").write_text("deb http://d.test/debian backports main\n")
+    (parts / "d.sources").write_text(
+        "Types: deb\nURIs: http://d.test/debian\nSuites: stable updates\nComponents: main\n\n"
+        "Types: deb\nURIs: http://d.test/security\nSuites: stable-security\nComponents: main\n"
+    )
+    found = plain.call("pkg.list_repos")
+    told = {uri: [(each["dist"], each["suites"], each["uris"]) for each in listed] for uri, listed in found.items()}
+    assert told == {
+        "http://d.test/debian": [
+            ("backports", ["backports"], ["http://d.test/debian"]),
+            ("stable", ["stable", "updates"], ["http://d.test/debian"]),
+            ("updates", ["stable", "updates"], ["http://d.test/debian"]),
+        ],
+        "http://d.test/security": [("stable-security", ["stable-security"], ["http://d.test/security"])],
+    }
+
+
 @pytest.mark.parametrize("place", ["salt://v.asc", "/opt/v.asc", "file:///opt/v.asc"])
 def test_keys_are_kept_where_the_line_says(plain, debian, place):
     plain.write("v.asc", ARMOURED)

@@ -1,10 +1,10 @@
 """Git repositories on the managed host, through its ``git`` program: Salt's ``git`` execution module.
 
 Arguments of most functions: ``cwd`` is the directory of the repository; a relative path begins in the home of ``user``, who
-runs git. ``opts`` are options of git's subcommand, ``git_opts`` options before it, as text or as a list. ``identity`` is the
-path of an SSH key without a passphrase (also ``salt://``), or a list of such paths; ``saltenv`` is its environment.
-``password``, ``ignore_retcode`` and ``output_encoding`` are accepted and not used. A failure of git raises CommandError with
-git's error output.
+runs git (but ``config_get``, ``config_get_regexp``, ``diff`` and ``remote_set`` refuse it, as in Salt). ``opts`` are options
+of git's subcommand, ``git_opts`` options before it, as text or as a list. ``identity`` is the path of an SSH key without a
+passphrase (also ``salt://``), or a list of such paths; ``saltenv`` is its environment. ``password``, ``ignore_retcode`` and
+``output_encoding`` are accepted and not used. A failure of git raises CommandError with git's error output.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ import re
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
-from statecore.system.git_commands import Words, address, operand, options, parts_of, place, redacted, run
+from statecore.system.git_commands import Words, absolute, address, operand, options, parts_of, place, redacted, run
 
 #: A line of ``git fetch`` about an updated ref: old and new commit, or the kind of a new ref; the ref.
 _UPDATED = re.compile(r"[\s*]*(?:([0-9a-f]+)\.\.([0-9a-f]+)|\[(?:new (tag|branch)|tag update)\])\s+(.+)->")
@@ -84,7 +84,7 @@ def remote_set(
 
         salt '*' git.remote_set /srv/app https://git.example/app.git
     """
-    directory, name = place(ctx, cwd, user), operand("remote", remote)
+    directory, name = absolute(cwd), operand("remote", remote)
     fetch_from = address(url, https_user, https_pass)
     if remote in remotes(ctx, cwd, user):
         run(ctx, directory, ["remote", "rm", *name], user=user)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
-from statecore.system.git_commands import Words, ended, operand, options, parts_of, place, run
+from statecore.system.git_commands import Words, absolute, ended, operand, options, parts_of, place, run
 
 
 def revision(
@@ -102,8 +102,8 @@ def diff(
     words += ["--", *parts_of(paths)] if paths else []
     if no_index:
         # The exit code is 1 if the files differ.
-        return ended(ctx, cwd, [*options(git_opts), *words], user=user, merged=True).stdout.rstrip()
-    return run(ctx, cwd, words, git_opts=git_opts, user=user, merged=True)
+        return ended(ctx, absolute(cwd), [*options(git_opts), *words], user=user, merged=True).stdout.rstrip()
+    return run(ctx, absolute(cwd), words, git_opts=git_opts, user=user, merged=True)
 
 
 def merge_base(

@@ -6,6 +6,7 @@ As in the grains, ``interface_ip`` returns the first IPv4 address of an interfac
 
 from __future__ import annotations
 
+import fnmatch
 import ipaddress
 import re
 import socket
@@ -133,6 +134,8 @@ def ip_networks(
 ) -> object:
     """Return the IPv4 networks of the host's interfaces, sorted.
 
+    interface
+        only of these interfaces: names or globs, with commas between them
     verbose
         True: return a map of network to address, netmask, num_addresses and prefixlen
 
@@ -165,7 +168,11 @@ def fqdns(ctx: Context) -> dict[str, list[str]]:
 
 
 def in_subnet(ctx: Context, cidr: str) -> bool:
-    """Return whether one of the host's addresses is in the network ``cidr``."""
+    """Return whether one of the host's addresses is in the network ``cidr``; False for text that is no network."""
+    try:
+        ipaddress.ip_network(cidr, strict=False)
+    except ValueError:
+        return False
     return bool(_addresses(ctx, "inet", None, False, cidr) or _addresses(ctx, "inet6", None, False, cidr))
 
 
@@ -267,7 +274,10 @@ def _networks(ctx: Context, kind: str, names: str | Iterable[object] | None) -> 
 
 
 def _ip_networks(ctx: Context, kind: str, name: str | None, *, loopback: bool, verbose: bool) -> object:
-    chosen = [_existing(ctx, name)] if name else interfaces(ctx).values()
+    patterns = [each.strip() for each in name.split(",")] if name else ["*"]
+    chosen = [
+        each for own, each in interfaces(ctx).items() if any(fnmatch.fnmatchcase(own, pattern) for pattern in patterns)
+    ]
     found = {
         ipaddress.ip_network(f"{entry['address']}/{entry.get('netmask') or entry.get('prefixlen')}", strict=False)
         for each in chosen

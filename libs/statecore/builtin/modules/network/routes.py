@@ -117,13 +117,16 @@ ipneighs6 = ip_neighs6
 
 
 def ip_in_subnet(ctx: Context, ip_addr: str, cidr: str) -> bool:
-    """Return whether the address ``ip_addr`` is in the network ``cidr``.
+    """Return whether the address ``ip_addr`` is in the network ``cidr``; False for text that is neither.
 
     CLI Example:
 
         salt '*' network.ip_in_subnet 172.17.0.4 172.16.0.0/12
     """
-    return _address(ip_addr) in _network(cidr)
+    try:
+        return ipaddress.ip_address(ip_addr) in ipaddress.ip_network(cidr, strict=False)
+    except ValueError:
+        return False
 
 
 def convert_cidr(ctx: Context, cidr: str) -> dict[str, str]:

@@ -344,19 +344,21 @@ def get_selections(ctx: Context, pattern: str | None = None, state: str | None =
     return {state: found.get(state, [])} if state else found
 
 
-def set_selections(ctx: Context, selection: Mapping[str, str | Sequence[str]]) -> dict[str, dict[str, str]]:
+def set_selections(
+    ctx: Context, selection: Mapping[str, str | Sequence[str]] | None = None
+) -> dict[str, dict[str, str | None]]:
     """Set the dpkg selection states of packages, given as {state: [package, ...]}. Return {package: {"old": state,
-    "new": state}} for the packages whose state changed.
+    "new": state}} for the packages whose state changed; the old state of an unknown package is None.
     """
     current = {package: state for state, packages in get_selections(ctx).items() for package in packages}
-    changes = {}
-    for state, packages in selection.items():
+    changes: dict[str, dict[str, str | None]] = {}
+    for state, packages in (selection or {}).items():
         for package in [packages] if isinstance(packages, str) else packages:
             result = apt.run(ctx.host, ["dpkg", "--set-selections"], stdin=f"{package} {state}\n")
             if result.retcode:
                 raise CommandError(f"failed to set the selection of {package} to {state}: {result.stderr.strip()}")
             if current.get(package) != state:
-                changes[package] = {"old": current.get(package, ""), "new": state}
+                changes[package] = {"old": current.get(package), "new": state}
     return changes
 
 

@@ -56,7 +56,8 @@ def texts(host: ManagedHost) -> dict[str, str]:
     """Return a map of path to text for each file of sources that APT reads."""
     found = {}
     try:
-        parts = sorted(path.name for path in host.path(PARTS).iterdir() if path.name.endswith((".list", ".sources")))
+        names = [path.name for path in host.path(PARTS).iterdir() if path.name.endswith((".list", ".sources"))]
+        parts = sorted(names, key=lambda name: (name.endswith(".sources"), name))
     except (FileNotFoundError, NotADirectoryError):
         parts = []
     for path in (MAIN, *(f"{PARTS}{name}" for name in parts)):
@@ -70,19 +71,11 @@ def entries(host: ManagedHost) -> list[SourceFileEntry]:
     """Return all APT sources of the host as a list of SourceFileEntry: each source with the path of its file."""
     found = []
     for file, text in texts(host).items():
-        stanzas = file.endswith(".sources")
-        sources = apt_sources.sources(text, stanzas=stanzas)
-        for source in sources:
-            alike = [each for each in sources if stanzas and _apart(each) == _apart(source)] or [source]
-            found.append(
-                SourceFileEntry(
-                    file,
-                    source,
-                    types=tuple(dict.fromkeys(each.type for each in alike)),
-                    uris=tuple(dict.fromkeys(each.uri for each in alike)),
-                    suites=tuple(dict.fromkeys(each.dist for each in alike)),
-                )
+        for alike in apt_sources.by_stanza(text, stanzas=file.endswith(".sources")):
+            types, uris, suites = (
+                tuple(dict.fromkeys(getattr(each, part) for each in alike)) for part in ("type", "uri", "dist")
             )
+            found += [SourceFileEntry(file, source, types=types, uris=uris, suites=suites) for source in alike]
     return found
 
 
@@ -284,8 +277,3 @@ def _differences(found: SourceFileEntry, wanted: AptSource, comments: list[str])
     if same:
         return {}
     return {part: {"old": old[part], "new": new[part]} for part in new if old[part] != new[part]}
-
-
-def _apart(source: AptSource) -> AptSource:
-    """Return a copy of an APT source with empty type, URI and suite, to compare the rest of a stanza."""
-    return replace(source, type="", uri="", dist="")
