@@ -13,6 +13,7 @@ it runs the job gets another ``timeout``. Source: docs/protocol.md#cli-wait.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -105,6 +106,8 @@ class JobWait:
         self._patience = dict.fromkeys(minions, now + timeout)
         self._missing = set(missing) - self._patience.keys()
         self._returned: set[str] = set()
+        #: Kept, not computed: a fleet of 10,000 has 10,000 returns, each of which asks whether it is the last.
+        self._pending = set(self._patience)
         self._probe = ""
         self._running = True
         self._finished = False
@@ -112,9 +115,9 @@ class JobWait:
         self.deadline = now + timeout
 
     @property
-    def pending(self) -> set[str]:
+    def pending(self) -> AbstractSet[str]:
         """Return the ids of the minions that have not returned yet."""
-        return self._patience.keys() - self._returned
+        return self._pending
 
     def event(self, tag: str, data: Mapping[str, object], now: float) -> list[Instruction]:
         """Take an event of the bus; return the instructions (Show, AskReturns, Silent, Finish) that the caller must
@@ -194,6 +197,7 @@ class JobWait:
     def _came_back(self, found: Mapping[str, Mapping[str, object]]) -> list[Instruction]:
         new = [minion for minion in found if minion not in self._returned]
         self._returned.update(new)
+        self._pending.difference_update(new)
         shown: list[Instruction] = [Show(minion, found[minion]) for minion in new]
         return shown if self.pending else [*shown, *self._finish()]
 
