@@ -155,6 +155,10 @@ def seal_reply(opened: OpenedRequest, value: object) -> bytes:
     return packb(opened.key.dumps(value, opened.nonce if opened.version >= 2 else None))
 
 
+#: Characters of an answer without encryption that an error shows.
+_SHOWN = 1000
+
+
 @dataclass
 class ClientSession:
     """A minion's encryption of requests and decryption of replies, from one sign-in to the next."""
@@ -206,8 +210,10 @@ class ClientSession:
         try:
             return self.key.loads(sealed, nonce, raw=raw)
         except AuthenticationError as error:
-            answer = sealed.decode(errors="replace") if len(sealed) < 200 and sealed.isascii() else ""
-            raise AuthenticationError(f"the master answered {answer!r}" if answer else str(error)) from error
+            # A ciphertext is ASCII once in 2**200 at the least; a text may be long, as one with the names of three Sentinels is.
+            if not sealed.isascii():
+                raise
+            raise AuthenticationError(f"the master answered {sealed[:_SHOWN].decode()!r}") from error
 
 
 def _version(value: object) -> int:

@@ -424,9 +424,15 @@ def test_answers_that_ask_for_a_new_sign_in(session: ClientSession, reply: bytes
         session.open(reply, NONCE)
 
 
-def test_what_the_master_said_is_told(session: ClientSession) -> None:
-    with pytest.raises(AuthenticationError, match="bad load"):
-        session.open(packb("bad load"), NONCE)
+@pytest.mark.parametrize(
+    "said",
+    ["bad load", *("the master cannot reach Redis: ".ljust(length, "x") for length in (199, 200, 208, 224, 255, 256, 900))],
+    ids=len,
+)
+def test_what_the_master_said_is_told(session: ClientSession, said: str) -> None:
+    """A long text is no ciphertext, either: a minion that took it for one would sign in again."""
+    with pytest.raises(AuthenticationError, match=f"^the master answered '{said}'$"):
+        session.open(packb(said), NONCE)
 
 
 def test_the_answer_to_another_request(session: ClientSession) -> None:
