@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -20,6 +22,12 @@ _ENGINE = "policies"
 
 #: Volumes of addons/volumes.yaml.
 _VOLUMES = ("1", "2", "3")
+
+#: Room of each: little, so that a test can fill it.
+_VOLUME_SIZE = "128m"
+
+#: Namespaces that an overlay and its tests fill.
+_NAMESPACES = ("saltern", "saltern-minions", "outside", "monitoring")
 
 #: Seconds for nodes, and for pods, to become ready on a busy machine.
 PATIENCE = 600.0
@@ -51,7 +59,10 @@ class Cluster:
         self.control()
         built, lower = programs.build(), tree()
         for volume in _VOLUMES:
-            (STATE / "volumes" / volume).mkdir(parents=True, exist_ok=True)
+            place = STATE / "volumes" / volume
+            place.mkdir(parents=True, exist_ok=True)
+            if not place.is_mount():
+                run(["mount", "-t", "tmpfs", "-o", f"size={_VOLUME_SIZE}", "volume", place])
         if not control_plane.running(_ENGINE):
             control_plane.spawn(_ENGINE, inside("", [sys.executable, "-m", "tests.cluster.engine"]))
         archives = {name: images.single(name, built) for name in images.SINGLE}
@@ -69,11 +80,31 @@ class Cluster:
     def _import(self, node: Node, archives: Mapping[str, Path]) -> None:
         present = node.images()
         for name, archive in archives.items():
-            if f"docker.io/{name}" not in present:
+            if f"docker.io/saltern-cluster/{name}:1" not in present:
                 node.bring(archive)
 
+    def import_programs(self, part: str) -> None:
+        """Build a part of `programs.APART`, and bring an image of each of its programs to every node."""
+        built = programs.build(part)
+        archives = {name: images.single(name, built) for name in programs.names(part)}
+        for node in self.nodes.values():
+            self._import(node, archives)
+
+    def import_stand_ins(self, *targets: str) -> None:
+        """Bring images of stand_ins/Dockerfile to the nodes that have not these very ones."""
+        for target in targets:
+            archive = images.stand_in(target)
+            for node in self.nodes.values():
+                noted = node.directory / f"imported-{target}"
+                if not noted.exists() or noted.read_text() != archive.name:
+                    node.bring(archive)
+                    noted.write_text(archive.name)
+
     def import_project(self, tag: str = "dev") -> None:
-        """Bring this checkout's images to every node that has not these very ones."""
+        """Bring this checkout's images to every node that has not these very ones; those it has are kept by SALTERN_KEEP_IMAGES."""
+        notes = [node.directory / f"imported-{tag}" for node in self.nodes.values()]
+        if os.environ.get("SALTERN_KEEP_IMAGES") and all(path.exists() for path in notes):
+            return
         archive = images.project(tag)
         for node in self.nodes.values():
             noted = node.directory / f"imported-{tag}"
@@ -97,6 +128,9 @@ class Cluster:
         for node in self.nodes.values():
             # Nothing of it is kept: containers need not end one by one.
             node.stop(cleanly=False)
+        for volume in _VOLUMES:
+            if (place := STATE / "volumes" / volume).is_mount():
+                run(["umount", place])
         control_plane.end([_ENGINE])
         control_plane.stop()
         control_plane.clear()
@@ -159,6 +193,25 @@ class Cluster:
                 if not ready and status["phase"] != "Succeeded":
                     found[f"{space}/{pod['metadata']['name']}"] = _why(status)
         return found
+
+    def empty_for(self, overlay: str) -> None:
+        """Remove what another overlay left: namespaces, volumes, minions' keys on the nodes. Nothing where it is this overlay's."""
+        noted = STATE / "overlay"
+        if noted.exists() and noted.read_text() == overlay:
+            return
+        _say(f"emptying the cluster for overlays/{overlay}")
+        self.kubectl("delete", "namespace", *_NAMESPACES, "--ignore-not-found", "--timeout=600s", seconds=630)
+        self.kubectl("delete", "persistentvolume", "--all", "--timeout=60s", seconds=90)
+        for volume in _VOLUMES:
+            for path in (STATE / "volumes" / volume).iterdir():
+                if path.is_dir():
+                    shutil.rmtree(path)
+                else:
+                    path.unlink()
+        self.kubectl("apply", "-f", str(SOURCES / "addons/volumes.yaml"))
+        for node in self.nodes.values():
+            node.run("rm", "-rf", "/var/lib/saltern", "/var/tmp/ran")
+        noted.write_text(overlay)
 
     def exec(
         self, target: str, *words: str, namespace: str = "saltern", seconds: float = 300, check: bool = True

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.cluster.cluster import Cluster
+from tests.cluster.ha import Ha
 from tests.cluster.places import ClusterError
 
 _USED = pytest.StashKey[list[Cluster]]()
@@ -38,6 +39,14 @@ def cluster(api: Cluster) -> Cluster:
     """Nodes that are ready, with this checkout's images; no overlay is applied."""
     api.up()
     return api
+
+
+@pytest.fixture(scope="session")
+def ha(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Ha:
+    """overlays/ha, its minions accepted."""
+    made = Ha(cluster, tmp_path_factory.mktemp("overlay"))
+    made.install()
+    return made
 
 
 @pytest.hookimpl(hookwrapper=True)

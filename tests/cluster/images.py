@@ -5,17 +5,21 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import re
 import subprocess
 import tarfile
-from collections.abc import Mapping, Sequence
+import tempfile
 from pathlib import Path
 
-from tests.cluster.places import CACHE, ROOT, ClusterError, run
+from tests.cluster.places import CACHE, ROOT, SOURCES, ClusterError, run
 
-#: Images of one program: name -> the program, and the words that start it.
-SINGLE: Mapping[str, tuple[str, Sequence[str]]] = {
-    "saltern-cluster/pause:1": ("pause", ["/pause"]),
-    "saltern-cluster/coredns:1": ("coredns", ["/coredns"]),
+#: Programs of the cluster that are images of their own, saltern-cluster/NAME:1.
+SINGLE = ("pause", "coredns")
+
+#: Targets of stand_ins/Dockerfile, and the names by which manifests know them.
+STAND_INS = {
+    "git-sync": "registry.k8s.io/git-sync/git-sync:v4.4.0",
+    "prometheus": "docker.io/saltern-cluster/prometheus:1",
 }
 
 #: Targets of docker/Dockerfile that the manifests name.
@@ -25,9 +29,8 @@ TARGETS = (
 )
 
 
-def single(name: str, programs: Path) -> Path:
+def single(program: str, programs: Path) -> Path:
     """An archive, as `docker save` writes it, of an image with one static program; made once."""
-    program, words = SINGLE[name]
     archive = CACHE / f"{program}-{programs.name}.tar"
     if archive.exists():
         return archive
@@ -37,11 +40,11 @@ def single(name: str, programs: Path) -> Path:
     config = {
         "architecture": "amd64",
         "os": "linux",
-        "config": {"Entrypoint": list(words), "User": "65532:65532"},
+        "config": {"Entrypoint": [f"/{program}"], "User": "65532:65532"},
         "rootfs": {"type": "layers", "diff_ids": [f"sha256:{hashlib.sha256(layer.getvalue()).hexdigest()}"]},
         "history": [{"created_by": "tests/cluster/images.py"}],
     }
-    manifest = [{"Config": "config.json", "RepoTags": [name], "Layers": ["layer.tar"]}]
+    manifest = [{"Config": "config.json", "RepoTags": [f"saltern-cluster/{program}:1"], "Layers": ["layer.tar"]}]
     part = archive.with_suffix(".part")
     with tarfile.open(part, "w") as tar:
         _add(tar, "config.json", json.dumps(config).encode())
@@ -55,6 +58,57 @@ def _add(tar: tarfile.TarFile, name: str, content: bytes, mode: int = 0o644) -> 
     entry = tarfile.TarInfo(name)
     entry.size, entry.mode = len(content), mode
     tar.addfile(entry, io.BytesIO(content))
+
+
+def stand_in(target: str) -> Path:
+    """An archive of an image of stand_ins/Dockerfile, which a Docker engine builds once for these sources. Raises ClusterError."""
+    sources = SOURCES / "stand_ins"
+    digest = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(sources.iterdir()))).hexdigest()[:12]
+    archive = CACHE / f"{target}-{digest}.tar"
+    if not archive.exists():
+        try:
+            run(["docker", "build", "-q", "--target", target, "-t", STAND_INS[target], sources], seconds=1800)
+        except FileNotFoundError as error:
+            raise ClusterError(f"no Docker engine for the image {target}: .ci/docker-engine start") from error
+        part = archive.with_suffix(".part")
+        run(["docker", "image", "save", "-o", part, STAND_INS[target]], seconds=600)
+        part.rename(archive)
+    return archive
+
+
+def earlier(commit: str) -> str:
+    """Build the images of another commit, by its own compose.yaml; return their tag. At once where the cache has them."""
+    tag = f"at-{commit[:12]}"
+    if list(CACHE.glob(f"images-{tag}-*.tar")):
+        return tag
+    with tempfile.TemporaryDirectory() as directory:
+        unpack(commit, Path(directory))
+        compose = Path(directory) / "compose.yaml"
+        compose.write_text(
+            re.sub(r"^( *image: saltern/[a-z]+):dev$", rf"\1:{tag}", compose.read_text(), flags=re.MULTILINE)
+        )
+        words: list[str | Path] = [
+            "docker",
+            "compose",
+            "-p",
+            tag,
+            "-f",
+            compose,
+            "--profile",
+            "cli",
+            "build",
+            "--quiet",
+        ]
+        run(["nice", "-n", "10", *words], seconds=7200, cwd=Path(directory))
+    return tag
+
+
+def unpack(commit: str, directory: Path) -> None:
+    """The files of a commit of this repository. Raises ClusterError where Git does not have it."""
+    archive = directory / "commit.tar"
+    run(["git", "-C", ROOT, "archive", "-o", archive, commit])
+    run(["tar", "-xf", archive, "-C", directory])
+    archive.unlink()
 
 
 def project(tag: str = "dev") -> Path:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from typing import Any
 
 from tests.cluster.cluster import PATIENCE, Cluster
 from tests.cluster.places import NODES, until
+from tests.k8s_run.traffic import ASK
 
 #: The master's roles, each with a Deployment.
 ROLES = ("publisher", "reqserver", "mworker", "eventpublisher", "reactor", "maintenance")
@@ -23,7 +25,12 @@ class Lab:
 
     def install(self) -> None:
         """Apply, wait, accept the minions' keys: what the page says, in its order."""
+        self.cluster.empty_for("lab")
         self.cluster.kubectl("apply", "-k", "k8s/overlays/lab")
+        self.accept()
+
+    def accept(self) -> None:
+        """Wait for the master's pods, accept the minions' keys, wait for the minions."""
         until(lambda: not self.cluster.unready("saltern"), PATIENCE, "every pod of the master is ready", pause=2)
 
         def known() -> bool:
@@ -53,6 +60,43 @@ class Lab:
             words = ("-n", "saltern", "rollout", "status", name, f"--timeout={PATIENCE:.0f}s")
             self.cluster.kubectl(*words, seconds=PATIENCE + 30)
         until(lambda: not self.cluster.unready("saltern"), PATIENCE, "every pod of the master is ready", pause=2)
+
+    def kill(self, component: str, *, pod: str = "", namespace: str = "saltern") -> None:
+        """Kill a component's process with -9, in a pod or in the oldest one; return when the kubelet has started it again."""
+        found = (
+            self.cluster.get("pod", pod, namespace=namespace)
+            if pod
+            else self.cluster.pods(namespace, component=component)[0]
+        )
+        name = found["metadata"]["name"]
+
+        def status(of: Any) -> Any:
+            (own,) = [one for one in of["status"]["containerStatuses"] if one["name"] == component]
+            return own
+
+        before = status(found)
+        container = before["containerID"].removeprefix("containerd://")
+        node = self.cluster.nodes[found["spec"]["nodeName"]]
+        # Its columns: the container, the number of its first process, the state.
+        tasks = dict(line.split()[:2] for line in node.run("ctr", "-n", "k8s.io", "task", "list").splitlines())
+        node.run("kill", "-9", tasks[container])
+
+        def again() -> bool:
+            now = status(self.cluster.get("pod", name, namespace=namespace))
+            return bool(now["restartCount"] > before["restartCount"] and now["ready"])
+
+        until(again, PATIENCE, f"{name} started again", pause=1)
+
+    def returned(self, jids: Sequence[str]) -> dict[str, list[str]]:
+        """Minions whose results the job cache has, by JID."""
+        words = ("-n", "saltern", "exec", "-i", "deploy/saltern-mworker", "--", "python3", "-c", ASK)
+        found: dict[str, list[str]] = json.loads(self.cluster.kubectl(*words, stdin=json.dumps(jids)))
+        return found
+
+    def ran(self) -> dict[str, list[int]]:
+        """Numbers that the jobs of tests left on each node."""
+        paths = {node: self.cluster.nodes[node].path("/var/tmp/ran") for node in NODES}
+        return {node: [int(line) for line in path.read_text().split()] for node, path in paths.items()}
 
     def command(self, *words: str) -> Sequence[str]:
         """The words of an operator's command, as kubectl runs it in the toolbox."""

@@ -39,6 +39,9 @@ PACKAGES = (
 #: Packages that the example's highstate installs: a node has no way out, they lie in a repository on its own disk.
 OFFERED = ("nginx-light",)
 
+#: Of the processors, where the machine has other work: what sixteen processes of it get.
+_SHARES = 16 * 1024
+
 #: Seconds for a boot.
 _BOOT_SECONDS = 240.0
 
@@ -66,7 +69,7 @@ mount -t overlay overlay -o "xino=on,lowerdir=$tree,upperdir=$own/upper,workdir=
 cd "$own/root"
 shown() {  # FROM TO [ro]
     mkdir -p ".$2"
-    mount --bind "$1" ".$2"
+    mount --rbind "$1" ".$2"
     [ -z "${3:-}" ] || mount -o remount,bind,ro ".$2"
 }
 shown "$own/containerd" /var/lib/containerd
@@ -411,6 +414,9 @@ class Node:
                     (branch / file).write_text((point / file).read_text())
             if point.name == "cpuset":
                 (branch / "cgroup.clone_children").write_text("1")
+            if (shares := branch / "cpu.shares").exists():
+                # A node beside processes of the machine would get what one of them gets.
+                shares.write_text(f"{_SHARES}")
             script += f'echo $$ >"{branch}/cgroup.procs"; '
         return script
 

@@ -75,6 +75,16 @@ def make(directory: Path) -> None:
         (directory / f"{file}.kubeconfig").write_text(_kubeconfig(directory, file), "utf-8")
 
 
+def issue(directory: Path, name: str, who: Who) -> None:
+    """Write NAME.crt and NAME.key beside the authority that `make` wrote, which signs them."""
+    authority = x509.load_pem_x509_certificate((directory / "ca.crt").read_bytes())
+    signer = serialization.load_pem_private_key((directory / "ca.key").read_bytes(), None)
+    if not isinstance(signer, ec.EllipticCurvePrivateKey):
+        raise TypeError(f"{directory}/ca.key is no key of elliptic curves")
+    key = ec.generate_private_key(ec.SECP256R1())
+    _write(directory, name, _certificate(who, key, authority, signer), key)
+
+
 def _certificate(
     who: Who, key: ec.EllipticCurvePrivateKey, issuer: x509.Certificate | None, signer: ec.EllipticCurvePrivateKey
 ) -> x509.Certificate:

@@ -28,7 +28,22 @@ PACKAGES = {
     "loopback": ("github.com/containernetworking/plugins/plugins/main/loopback", "."),
     "pause": ("./pause", "."),
     "coredns": (".", "dns"),
+    "metrics-server": ("sigs.k8s.io/metrics-server/cmd/metrics-server", "metrics"),
+    "operator": ("github.com/prometheus-operator/prometheus-operator/cmd/operator", "operator"),
+    "prometheus-config-reloader": (
+        "github.com/prometheus-operator/prometheus-operator/cmd/prometheus-config-reloader",
+        "operator",
+    ),
 }
+
+#: Folders whose programs are no part of the cluster itself: each is built when a test wants it, into a directory of its own.
+APART = ("metrics", "operator")
+
+
+def names(part: str) -> list[str]:
+    """The programs of a part: "." or one of APART."""
+    return [name for name, (_, folder) in PACKAGES.items() if (folder if folder in APART else ".") == part]
+
 
 #: What the API server, and with it `kubectl version`, calls itself.
 _STAMPS = {
@@ -41,19 +56,21 @@ _STAMPS = {
 _PATIENCE = 7200
 
 
-def directory() -> Path:
-    """Where the programs of these sources are: another pin is another directory."""
+def directory(part: str = ".") -> Path:
+    """Where the programs of a part are ("." is the cluster itself, or one of APART): another pin is another directory."""
     digest = hashlib.sha256()
-    for path in sorted([*SOURCES.rglob("go.mod"), *SOURCES.rglob("go.sum"), *SOURCES.rglob("*.go")]):
-        digest.update(path.read_bytes())
-    return CACHE / f"bin-{VERSION}-{digest.hexdigest()[:12]}"
+    inside = SOURCES / part
+    for path in sorted([*inside.rglob("go.mod"), *inside.rglob("go.sum"), *inside.rglob("*.go")]):
+        if part != "." or path.relative_to(inside).parts[0] not in APART:
+            digest.update(path.read_bytes())
+    return CACHE / f"{'bin' if part == '.' else part}-{VERSION}-{digest.hexdigest()[:12]}"
 
 
-def build() -> Path:
-    """Build what is missing; return the directory of the programs. An hour on two busy cores, at once the second time."""
-    target = directory()
+def build(part: str = ".") -> Path:
+    """Build what is missing of a part; return the directory of its programs. An hour on two busy cores, at once the second time."""
+    target = directory(part)
     target.mkdir(parents=True, exist_ok=True)
-    missing = [name for name in PACKAGES if not (target / name).exists()]
+    missing = [name for name in names(part) if not (target / name).exists()]
     if missing and shutil.which("go") is None:
         raise ClusterError("go is not installed: the cluster's programs are built from Go modules")
     for number, name in enumerate(missing, 1):
@@ -64,12 +81,11 @@ def build() -> Path:
 
 
 def definitions() -> list[Path]:
-    """Definitions of the kinds of components/monitoring, from the Prometheus operator's module."""
+    """Definitions of the kinds that the Prometheus operator knows, from its module; components/monitoring needs two of them."""
     module = "github.com/prometheus-operator/prometheus-operator"
     run(["go", "mod", "download", module], cwd=SOURCES / "crds", seconds=600)
     place = Path(run(["go", "list", "-m", "-f", "{{.Dir}}", module], cwd=SOURCES / "crds").strip())
-    folder = place / "example" / "prometheus-operator-crd"
-    return [folder / f"monitoring.coreos.com_{kind}.yaml" for kind in ("podmonitors", "prometheusrules")]
+    return sorted((place / "example" / "prometheus-operator-crd").glob("monitoring.coreos.com_*.yaml"))
 
 
 def _build_one(name: str, target: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections.abc import Callable
@@ -14,7 +13,7 @@ from tests.cluster.lab import ROLES, SPACES, Lab
 from tests.cluster.node import tree
 from tests.cluster.places import NODES, ClusterError, until
 from tests.cluster.programs import build
-from tests.k8s_run.traffic import ASK, Traffic
+from tests.k8s_run.traffic import Traffic
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(7200)]
 
@@ -42,24 +41,7 @@ def _node_of(lab: Lab, component: str) -> str:
 
 def _kill(component: str) -> Callable[[Lab], None]:
     """Kill a role's process with -9; the kubelet starts the container again."""
-
-    def kill(lab: Lab) -> None:
-        (pod, *_) = lab.cluster.pods("saltern", component=component)
-        (status,) = pod["status"]["containerStatuses"]
-        name, before = pod["metadata"]["name"], status["restartCount"]
-        container = status["containerID"].removeprefix("containerd://")
-        node = lab.cluster.nodes[pod["spec"]["nodeName"]]
-        # Its columns: the container, the number of its first process, the state.
-        tasks = dict(line.split()[:2] for line in node.run("ctr", "-n", "k8s.io", "task", "list").splitlines())
-        node.run("kill", "-9", tasks[container])
-
-        def again() -> bool:
-            (now,) = lab.cluster.get("pod", name, namespace="saltern")["status"]["containerStatuses"]
-            return bool(now["restartCount"] > before and now["ready"])
-
-        until(again, PATIENCE, f"{name} started again", pause=1)
-
-    return kill
+    return lambda lab: lab.kill(component)
 
 
 def _move_redis(lab: Lab) -> None:
@@ -95,6 +77,16 @@ def _power_cut(lab: Lab) -> None:
     until(lambda: not lab.cluster.unready("kube-system", *SPACES), PATIENCE, "every pod is ready again", pause=1)
 
 
+def _run_keygen(lab: Lab, *deleted: str) -> None:
+    """Have the Job make Secrets that are deleted, as docs/operations/secrets.md says."""
+    for name in deleted:
+        lab.cluster.kubectl("-n", "saltern", "delete", "secret", name)
+    lab.cluster.kubectl("-n", "saltern", "delete", "job", "saltern-keygen", "--ignore-not-found")
+    lab.cluster.kubectl("apply", "-k", "k8s/overlays/lab")
+    wait = ("wait", "--for=condition=complete", "--timeout=2m", "job/saltern-keygen")
+    lab.cluster.kubectl("-n", "saltern", *wait, seconds=150)
+
+
 def _new_key(lab: Lab) -> None:
     """Another key for the reactor, by the commands of docs/operations/secrets.md."""
 
@@ -103,13 +95,48 @@ def _new_key(lab: Lab) -> None:
         return found
 
     before = secret()
-    lab.cluster.kubectl("-n", "saltern", "delete", "secret", "saltern-keys-reactor")
-    lab.cluster.kubectl("-n", "saltern", "delete", "job", "saltern-keygen", "--ignore-not-found")
-    lab.cluster.kubectl("apply", "-k", "k8s/overlays/lab")
-    wait = ("wait", "--for=condition=complete", "--timeout=2m", "job/saltern-keygen")
-    lab.cluster.kubectl("-n", "saltern", *wait, seconds=150)
+    _run_keygen(lab, "saltern-keys-reactor")
     assert secret() != before
     _restart("deployment/saltern-reactor")(lab)
+
+
+def _missing_secret(lab: Lab) -> None:
+    """A worker's pod is replaced while its Secret is gone: the cluster says which, others work on, the Job makes it again."""
+    lab.cluster.kubectl("-n", "saltern", "delete", "secret", "saltern-keys-mworker")
+    (first, *_) = lab.cluster.pods("saltern", component="mworker")
+    lab.cluster.kubectl("-n", "saltern", "delete", "pod", first["metadata"]["name"], seconds=200)
+
+    def named() -> bool:
+        events = lab.cluster.get("events", "--field-selector=reason=FailedMount", namespace="saltern")["items"]
+        return any('secret "saltern-keys-mworker" not found' in one["message"] for one in events)
+
+    until(named, PATIENCE, "the events name the Secret", pause=1)
+    _run_keygen(lab)
+    until(lambda: not lab.cluster.unready("saltern"), PATIENCE, "the worker is ready", pause=1)
+
+
+def _new_password(lab: Lab) -> None:
+    """Another password of Redis, by the commands of docs/operations/secrets.md."""
+    _run_keygen(lab, "saltern-redis")
+    _restart("statefulset/saltern-redis")(lab)
+
+
+def _full_volume(lab: Lab) -> None:
+    """Redis' volume has no byte left; who publishes is refused in one line, and all goes on when there is room again."""
+    fill = "dd if=/dev/zero of=/data/filler bs=64k 2>/dev/null; test -f /data/filler"
+    lab.cluster.exec("saltern-redis-0", "sh", "-c", fill)
+    try:
+        until(lambda: "no space" in _refusal(lab).lower(), 120, "a command is refused, and says why", pause=0.5)
+    finally:
+        lab.cluster.exec("saltern-redis-0", "rm", "/data/filler")
+    until(lambda: not lab.cluster.unready("saltern"), PATIENCE, "every pod is ready again", pause=1)
+
+
+def _refusal(lab: Lab) -> str:
+    """What a command says that publishes."""
+    return lab.cluster.tried("-n", "saltern", "exec", "deploy/saltern-cli", "--", "salt", "--async", "*", "test.ping")[
+        1
+    ]
 
 
 DISTURBANCES: dict[str, Callable[[Lab], None]] = {
@@ -120,6 +147,9 @@ DISTURBANCES: dict[str, Callable[[Lab], None]] = {
     "redis: kill -9": _kill("redis"),
     "redis: moved to another node": _move_redis,
     "reactor: another key": _new_key,
+    "mworker: a pod without its Secret": _missing_secret,
+    "redis: another password": _new_password,
+    "redis: its volume is full": _full_volume,
     "drain of the reqserver's node": _drain,
     "power cut of the reqserver's node": _power_cut,
 }
@@ -141,7 +171,7 @@ def test_no_job_is_lost(lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
     faults: list[str] = []
 
     def settled() -> bool:
-        faults[:] = traffic.faults(_returned(lab, list(traffic.accounts.acknowledged.values())), _ran(lab))
+        faults[:] = traffic.faults(lab.returned(list(traffic.accounts.acknowledged.values())), lab.ran())
         return not faults
 
     try:
@@ -164,17 +194,3 @@ def _table(rows: list[tuple[str, float, float, int]], traffic: Traffic) -> str:
         f"{len(traffic.accounts.refused)} commands got no JID"
     )
     return "\n".join(lines) + "\n"
-
-
-def _returned(lab: Lab, jids: list[str]) -> dict[str, list[str]]:
-    """Minions whose results the job cache has, by JID."""
-    words = ("-n", "saltern", "exec", "-i", "deploy/saltern-mworker", "--", "python3", "-c", ASK)
-    found: dict[str, list[str]] = json.loads(lab.cluster.kubectl(*words, stdin=json.dumps(jids)))
-    return found
-
-
-def _ran(lab: Lab) -> dict[str, list[int]]:
-    """Numbers of the jobs that left them, by node."""
-    return {
-        node: [int(line) for line in lab.cluster.nodes[node].path("/var/tmp/ran").read_text().split()] for node in NODES
-    }

@@ -1,0 +1,288 @@
+"""components/monitoring and autoscale-queue in overlays/ha, beside the Prometheus operator, a Prometheus, the metrics server."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+import yaml
+
+from tests.cluster.cluster import PATIENCE, Cluster
+from tests.cluster.ha import Ha, tls_secret
+from tests.cluster.lab import ROLES
+from tests.cluster.places import SOURCES, until
+from tests.k8s.rendered import K8S
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(7200)]
+
+DASHBOARD = json.loads((K8S / "components/monitoring/saltern.json").read_text("utf-8"))
+RULES = yaml.safe_load((K8S / "components/monitoring/alerts.yaml").read_text("utf-8"))["spec"]["groups"][0]["rules"]
+
+#: What Grafana puts in the place of its variables.
+_VARIABLES = {"$namespace": "saltern", "$__rate_interval": "1m"}
+
+#: Metrics of a program that this cluster has not: kube-state-metrics.
+_ABSENT = "kube_pod_container_resource_limits"
+
+
+class Monitoring:
+    """The Prometheus of the cluster."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+
+    def install(self) -> None:
+        """The metrics server, the operator, Prometheus, the adapter: as a company has them before the master comes."""
+        self.cluster.import_stand_ins("git-sync", "prometheus")
+        for part in ("metrics", "operator"):
+            self.cluster.import_programs(part)
+        around = SOURCES / "around"
+        self.cluster.kubectl("apply", "-k", str(around / "metrics"))
+        space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "monitoring"}}
+        rules = yaml.safe_load((K8S / "components/autoscale-queue/prometheus-adapter.yaml").read_text("utf-8"))
+        given = {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": "adapter-rules", "namespace": "monitoring"},
+            "data": {"rules.json": json.dumps(rules["rules"]["external"])},
+        }
+        self.cluster.apply(space, given)
+        tls_secret(self.cluster, "monitoring", "adapter-tls", "adapter.monitoring.svc")
+        self.cluster.kubectl("apply", "-k", str(around / "monitoring"))
+        until(lambda: len(self.cluster.pods("monitoring")) == 3, PATIENCE, "the operator has made Prometheus", pause=2)
+        until(
+            lambda: not self.cluster.unready("kube-system", "monitoring"),
+            PATIENCE,
+            "all of monitoring is ready",
+            pause=2,
+        )
+
+    def api(self, path: str) -> Any:
+        """The data of an answer of Prometheus' API, through the API server."""
+        where = "/api/v1/namespaces/monitoring/services/prometheus-operated:web/proxy/api/v1"
+        answer = json.loads(self.cluster.kubectl("get", "--raw", f"{where}/{path}"))
+        assert answer["status"] == "success", answer
+        return answer["data"]
+
+    def query(self, expression: str) -> list[Any]:
+        """The samples of an instant query."""
+        found: list[Any] = self.api(f"query?query={quote(expression, safe='')}")["result"]
+        return found
+
+    def alerts(self, state: str = "firing") -> set[str]:
+        """Names of the alerts in a state."""
+        return {one["labels"]["alertname"] for one in self.api("alerts")["alerts"] if one["state"] == state}
+
+
+@pytest.fixture(scope="module")
+def monitoring(ha: Ha) -> Monitoring:
+    """Prometheus that has scraped every role at least once."""
+    made = Monitoring(ha.cluster)
+    made.install()
+    until(
+        lambda: {one["metric"].get("component") for one in made.query("up == 1")} >= set(ROLES), 300, "all are scraped"
+    )
+    return made
+
+
+@pytest.fixture
+def busy(ha: Ha) -> Iterator[None]:
+    """Jobs, so that there is something to see."""
+    words = ha.command("sh", "-c", "while :; do salt '*' test.ping >/dev/null; salt-run jobs.active >/dev/null; done")
+    process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    yield
+    process.kill()
+    process.wait()
+    ha.cluster.kubectl("-n", "saltern", "rollout", "restart", "deploy/saltern-cli")
+    ha.await_rolled("deploy/saltern-cli")
+
+
+def test_every_pod_of_a_role_is_scraped_once(ha: Ha, monitoring: Monitoring) -> None:
+    """By the PodMonitor, through the NetworkPolicy, with the label that every query uses."""
+    wanted = {(role, pod["metadata"]["name"]) for role in ROLES for pod in ha.cluster.pods("saltern", component=role)}
+
+    def scraped() -> bool:
+        up = [
+            (one["metric"]["component"], one["metric"]["pod"])
+            for one in monitoring.query('up{namespace="saltern"} == 1')
+        ]
+        return sorted(up) == sorted(wanted)
+
+    until(scraped, 300, f"{wanted} are scraped")
+
+
+def test_the_rules_are_loaded_as_they_are_written(monitoring: Monitoring) -> None:
+    until(lambda: monitoring.api("rules")["groups"], 300, "rules are loaded")
+    (group,) = monitoring.api("rules")["groups"]
+    assert [one["name"] for one in group["rules"]] == [one["alert"] for one in RULES]
+    until(
+        lambda: all(one["health"] == "ok" for one in monitoring.api("rules")["groups"][0]["rules"]),
+        120,
+        "all are evaluated",
+    )
+
+
+def _queries() -> list[tuple[str, str]]:
+    found = []
+    for panel in DASHBOARD["panels"]:
+        for target in panel.get("targets", ()):
+            text = target["expr"]
+            for variable, value in _VARIABLES.items():
+                text = text.replace(variable, value)
+            found.append((panel["title"], text))
+    return found
+
+
+def test_each_query_of_the_dashboard_is_answered(busy: None, monitoring: Monitoring) -> None:
+    """With samples; what happens only in trouble has none until then, and is a query that Prometheus understands."""
+
+    def empty() -> set[str]:
+        return {query for _, query in _queries() if not monitoring.query(query)}
+
+    until(lambda: empty() <= _TROUBLE, 300, "every panel shows something", pause=5)
+
+
+#: Queries that have no sample on a master that is well.
+_TROUBLE: set[str] = set()
+
+
+def _fires_and_clears(monitoring: Monitoring, name: str, trouble: Callable[[], None], mend: Callable[[], None]) -> str:
+    assert name not in monitoring.alerts()
+    started = time.monotonic()
+    try:
+        trouble()
+        until(lambda: name in monitoring.alerts(), 400, f"{name} fires", pause=2)
+        fired = time.monotonic() - started
+    finally:
+        mend()
+    started = time.monotonic()
+    until(lambda: name not in monitoring.alerts() | monitoring.alerts("pending"), 600, f"{name} clears", pause=2)
+    return f"| {name} | {fired:.0f} | {time.monotonic() - started:.0f} |"
+
+
+def test_alerts_fire_and_clear(ha: Ha, monitoring: Monitoring, capsys: pytest.CaptureFixture[str]) -> None:
+    cluster = ha.cluster
+
+    def scale(name: str, count: int, namespace: str = "saltern") -> Callable[[], None]:
+        def change() -> None:
+            cluster.kubectl("-n", namespace, "scale", name, f"--replicas={count}")
+
+        return change
+
+    def redis_back() -> None:
+        scale("statefulset/redis", 2, "outside")()
+        until(lambda: not cluster.unready("outside"), PATIENCE, "Redis is ready", pause=2)
+        ha.await_rolled()
+
+    def workers_back() -> None:
+        scale("deployment/saltern-mworker", 3)()
+        ha.await_rolled()
+
+    rows = [
+        _fires_and_clears(monitoring, "SalternRedisAway", scale("statefulset/redis", 0, "outside"), redis_back),
+        _fires_and_clears(monitoring, "SalternNoWorkers", scale("deployment/saltern-mworker", 0), workers_back),
+    ]
+    with capsys.disabled():
+        sys.stdout.write("\n".join(["", "| Alert | Fires after, s | Clears after, s |", "|---|---|---|", *rows, ""]))
+
+
+def _replicas(ha: Ha) -> int:
+    found: int = ha.cluster.get("deployment", "saltern-mworker", namespace="saltern")["spec"]["replicas"]
+    return found
+
+
+def _conditions(ha: Ha) -> dict[str, str]:
+    status = ha.cluster.get("horizontalpodautoscaler", "saltern-mworker", namespace="saltern")["status"]
+    return {one["type"]: f"{one['status']} {one['message']}" for one in status.get("conditions", ())}
+
+
+#: Operators in the toolbox who each keep a worker busy: python3 -c ... SECONDS COUNT
+_SLOW = """
+import subprocess, sys
+seconds, count = sys.argv[1:]
+running = [subprocess.Popen(["salt-run", "-t", "300", "test.sleep", seconds], stdout=subprocess.DEVNULL) for _ in range(int(count))]
+sys.exit(max(one.wait() for one in running))
+"""
+
+
+def test_workers_are_added_for_requests_in_hand(
+    ha: Ha, monitoring: Monitoring, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The autoscaler of components/autoscale-queue, by the rule of prometheus-adapter.yaml."""
+
+    def measured() -> bool:
+        status = ha.cluster.get("horizontalpodautoscaler", "saltern-mworker", namespace="saltern")["status"]
+        found = {one["type"]: one for one in status.get("currentMetrics") or ()}
+        return {"External", "ContainerResource"} <= found.keys()
+
+    until(measured, 300, "the autoscaler has both metrics", pause=3)
+    assert _replicas(ha) == 3
+    words = ha.command("python3", "-c", _SLOW, "100", "14")
+    started = time.monotonic()
+    process = subprocess.Popen(
+        words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    try:
+        until(lambda: _replicas(ha) > 5, 200, f"workers are added: {_conditions(ha)}", pause=1)
+        took = time.monotonic() - started
+        ha.await_rolled("deployment/saltern-mworker")
+        ready = time.monotonic() - started
+    finally:
+        process.kill()
+        process.wait()
+    most = _replicas(ha)
+    # One a minute, after five minutes without need.
+    until(lambda: _replicas(ha) < most, 900, "the first worker is taken away", pause=5)
+    fewer = time.monotonic() - started
+    with capsys.disabled():
+        sys.stdout.write(
+            f"\n3 pods of workers became {most}: asked for after {took:.0f} s, ready after {ready:.0f}, fewer after {fewer:.0f}\n"
+        )
+
+
+def test_workers_are_added_for_cpu(ha: Ha, monitoring: Monitoring, capsys: pytest.CaptureFixture[str]) -> None:
+    """The same autoscaler while its own metric does not answer: CPU alone, at a number that this machine's two cores can reach."""
+    before = ha.cluster.get("horizontalpodautoscaler", "saltern-mworker", namespace="saltern")["spec"]["metrics"]
+    ha.cluster.kubectl("-n", "monitoring", "scale", "deployment/adapter", "--replicas=0")
+    lower = json.loads(json.dumps(before))
+    for one in lower:
+        if one["type"] == "ContainerResource":
+            one["containerResource"]["target"]["averageUtilization"] = 20
+    name = "horizontalpodautoscaler/saltern-mworker"
+    until(lambda: _replicas(ha) <= 4, 1200, "the workers of the test before have gone", pause=5)
+    had = _replicas(ha)
+    started = time.monotonic()
+    words = ha.command("sh", "-c", "for i in 1 2 3; do while :; do salt '*' test.ping >/dev/null; done & done; wait")
+    process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        ha.cluster.kubectl(
+            "-n", "saltern", "patch", name, "--type=merge", "-p", json.dumps({"spec": {"metrics": lower}})
+        )
+        until(lambda: _replicas(ha) > had, 300, "workers are added by CPU alone", pause=1)
+        took = time.monotonic() - started
+        assert "FailedGetExternalMetric" in json.dumps(_reasons(ha))
+    finally:
+        process.kill()
+        process.wait()
+        ha.cluster.kubectl(
+            "-n", "saltern", "patch", name, "--type=merge", "-p", json.dumps({"spec": {"metrics": before}})
+        )
+        ha.cluster.kubectl("-n", "monitoring", "scale", "deployment/adapter", "--replicas=1")
+        ha.cluster.kubectl("-n", "saltern", "rollout", "restart", "deploy/saltern-cli")
+    with capsys.disabled():
+        sys.stdout.write(f"\nby CPU alone {had} pods of workers became {_replicas(ha)} after {took:.0f} s\n")
+
+
+def _reasons(ha: Ha) -> list[str]:
+    status = ha.cluster.get("horizontalpodautoscaler", "saltern-mworker", namespace="saltern")["status"]
+    return [one["reason"] for one in status["conditions"]] + [
+        one["reason"]
+        for one in ha.cluster.get("events", namespace="saltern")["items"]
+        if one["involvedObject"]["kind"] == "HorizontalPodAutoscaler"
+    ]
