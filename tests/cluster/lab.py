@@ -75,17 +75,21 @@ class Lab:
             return own
 
         before = status(found)
-        container = before["containerID"].removeprefix("containerd://")
-        node = self.cluster.nodes[found["spec"]["nodeName"]]
-        # Its columns: the container, the number of its first process, the state.
-        tasks = dict(line.split()[:2] for line in node.run("ctr", "-n", "k8s.io", "task", "list").splitlines())
-        node.run("kill", "-9", tasks[container])
+        self.signal("KILL", found, component)
 
         def again() -> bool:
             now = status(self.cluster.get("pod", name, namespace=namespace))
             return bool(now["restartCount"] > before["restartCount"] and now["ready"])
 
         until(again, PATIENCE, f"{name} started again", pause=1)
+
+    def signal(self, name: str, pod: Any, component: str) -> None:
+        """Send a signal to the first process of a pod's container."""
+        (status,) = [one for one in pod["status"]["containerStatuses"] if one["name"] == component]
+        node = self.cluster.nodes[pod["spec"]["nodeName"]]
+        # Its columns: the container, the number of its first process, the state.
+        tasks = dict(line.split()[:2] for line in node.run("ctr", "-n", "k8s.io", "task", "list").splitlines())
+        node.run("kill", f"-{name}", tasks[status["containerID"].removeprefix("containerd://")])
 
     def returned(self, jids: Sequence[str]) -> dict[str, list[str]]:
         """Minions whose results the job cache has, by JID."""

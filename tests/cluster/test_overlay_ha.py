@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import pytest
 
 from tests.cluster.cluster import PATIENCE
 from tests.cluster.ha import Ha, Operators
 from tests.cluster.lab import ROLES, SPACES
+from tests.cluster.node import tree
 from tests.cluster.places import NODES, ClusterError, until
+from tests.cluster.programs import build
 from tests.k8s_run.accounting import Accounts
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(7200)]
@@ -59,33 +62,108 @@ def test_workers_and_operators_use_both_reqservers(ha: Ha) -> None:
 _METRICS = "import sys, urllib.request; print(urllib.request.urlopen('http://127.0.0.1:8080/metrics').read().decode())"
 
 
-def test_nobody_waits_for_a_killed_process(ha: Ha, capsys: pytest.CaptureFixture[str]) -> None:
+def _hang_redis(ha: Ha) -> None:
+    """The Redis that writes hangs until the Sentinels have chosen the other one; then it dies, and follows."""
+
+    def address() -> str:
+        words = ("redis-cli", "-p", "26379", "--raw", "sentinel", "get-master-addr-by-name", "saltern")
+        return ha.cluster.exec("sentinel-0", *words, namespace="outside").split()[0]
+
+    before = address()
+    name = f"redis-{'1' if before.endswith('1') else '0'}"
+    ha.signal("STOP", ha.cluster.get("pod", name, namespace="outside"), "redis")
+    until(lambda: address() != before, PATIENCE, "the Sentinels name another Redis", pause=0.5)
+    ha.kill("redis", pod=name, namespace="outside")
+
+    def follows() -> bool:
+        return "connected_slaves:1" in ha.cluster.exec(
+            f"redis-{'1' if address().endswith('1') else '0'}", "redis-cli", "info", "replication", namespace="outside"
+        )
+
+    until(follows, PATIENCE, "the killed Redis follows", pause=1)
+
+
+def _kill(role: str) -> Callable[[Ha], None]:
+    return lambda ha: ha.kill(role)
+
+
+def _without_toolbox(ha: Ha) -> str:
+    """The node on which the operators are not."""
+    (toolbox,) = ha.cluster.pods("saltern", component="cli")
+    (node,) = set(NODES) - {toolbox["spec"]["nodeName"]}
+    return node
+
+
+def _drain(ha: Ha) -> None:
+    """A node is emptied by the usual command, within the budgets; what is left of each role may then not be evicted."""
+    node = _without_toolbox(ha)
+    try:
+        words = ("drain", node, "--ignore-daemonsets", "--delete-emptydir-data", "--timeout=600s")
+        ha.cluster.kubectl(*words, seconds=630)
+        assert [one for one in ha.cluster.pods("saltern") if one["spec"].get("nodeName") == node] == []
+        for role in ("reqserver", "eventpublisher", "publisher", "front"):
+            (left,) = [one for one in ha.cluster.pods("saltern", component=role) if one["spec"].get("nodeName")]
+            name = left["metadata"]["name"]
+            eviction = {
+                "apiVersion": "policy/v1",
+                "kind": "Eviction",
+                "metadata": {"name": name, "namespace": "saltern"},
+            }
+            path = f"/api/v1/namespaces/saltern/pods/{name}/eviction"
+            code, said = ha.cluster.tried("create", "--raw", path, "-f", "-", stdin=json.dumps(eviction))
+            assert code != 0, role
+            assert "disruption budget" in said, said
+    finally:
+        ha.cluster.kubectl("uncordon", node)
+    until(lambda: not ha.cluster.unready("saltern", "outside"), PATIENCE, "every pod is ready again", pause=1)
+
+
+def _power_cut(ha: Ha) -> None:
+    """A node without a word, and back as a machine that boots."""
+    node = ha.cluster.nodes[_without_toolbox(ha)]
+    node.stop(cleanly=False)
+    node.start(build(), tree())
+    until(
+        lambda: not ha.cluster.unready("kube-system", "outside", *SPACES), PATIENCE, "every pod is ready again", pause=1
+    )
+
+
+#: By name: what happens to a process of a doubled role, and nobody may wait for it.
+UNNOTICED: Mapping[str, Callable[[Ha], None]] = {f"{role}: kill -9": _kill(role) for role in DOUBLED}
+
+#: These and what takes a Redis along, too: until the Sentinels have chosen another one, commands are refused.
+DISTURBANCES: Mapping[str, Callable[[Ha], None]] = {
+    **UNNOTICED,
+    "the Redis that writes hangs, and is killed": _hang_redis,
+    "drain of a node": _drain,
+    "power cut of a node": _power_cut,
+}
+
+
+def test_no_job_is_lost_and_nobody_waits_for_a_killed_process(ha: Ha, capsys: pytest.CaptureFixture[str]) -> None:
     rows: list[tuple[str, float, float, float, int]] = []
     late: list[str] = []
     for node in NODES:
         ha.cluster.nodes[node].path("/var/tmp/ran").unlink(missing_ok=True)
     with Operators(ha.cluster) as operators:
         operators.await_more(5)
-        for role in (*DOUBLED, "redis"):
+        for name, disturb in DISTURBANCES.items():
             # Others use this machine: what a command takes is compared with the slowest one of the same minute.
             begun = len(operators.said)
-            operators.await_more(4)
+            operators.await_more(5)
             before = {kind: operators.longest(kind, begun) for kind in ("publish", "answer")}
             begun = len(operators.said)
             started = time.monotonic()
-            if role == "redis":
-                _kill_master_of_redis(ha)
-            else:
-                ha.kill(role)
+            disturb(ha)
             took = time.monotonic() - started
-            operators.await_more(4)
+            operators.await_more(5)
             slow = {kind: operators.longest(kind, begun) for kind in ("publish", "answer")}
             errors = [one["error"] for one in operators.said[begun:] if "error" in one]
-            rows.append((role, took, slow["publish"], slow["answer"], len(errors)))
-            if role != "redis":
-                late += [f"{role}: {error}" for error in errors]
+            rows.append((name, took, slow["publish"], slow["answer"], len(errors)))
+            if name in UNNOTICED:
+                late += [f"{name}: {error}" for error in errors]
                 late += [
-                    f"{role}: {kind} {slow[kind]:.1f} s, before {before[kind]:.1f} s"
+                    f"{name}: {kind} {slow[kind]:.1f} s, before {before[kind]:.1f} s"
                     for kind in slow
                     if slow[kind] > before[kind] + LATE
                 ]
@@ -113,25 +191,6 @@ def test_nobody_waits_for_a_killed_process(ha: Ha, capsys: pytest.CaptureFixture
     assert late == []
 
 
-def _kill_master_of_redis(ha: Ha) -> None:
-    """kill -9 of the Redis that writes; the Sentinels choose the other one, and the killed one follows it."""
-
-    def address() -> str:
-        words = ("redis-cli", "-p", "26379", "--raw", "sentinel", "get-master-addr-by-name", "saltern")
-        return ha.cluster.exec("sentinel-0", *words, namespace="outside").split()[0]
-
-    before = address()
-    ha.kill("redis", pod=f"redis-{'1' if before.endswith('1') else '0'}", namespace="outside")
-    until(lambda: address() != before, PATIENCE, "the Sentinels name another Redis", pause=1)
-
-    def follows() -> bool:
-        return "connected_slaves:1" in ha.cluster.exec(
-            f"redis-{'1' if address().endswith('1') else '0'}", "redis-cli", "info", "replication", namespace="outside"
-        )
-
-    until(follows, PATIENCE, "the killed Redis follows", pause=1)
-
-
 def _returned(ha: Ha, jids: Sequence[str]) -> dict[str, list[str]]:
     """Minions whose results the job cache has, by JID: asked of a Redis, for Sentinels take another client."""
     found = {}
@@ -146,7 +205,7 @@ def _returned(ha: Ha, jids: Sequence[str]) -> dict[str, list[str]]:
 def _table(rows: Sequence[tuple[str, float, float, float, int]]) -> str:
     lines = [
         "",
-        "| kill -9 of | Ready again, s | Slowest command, s | Slowest answer of both minions, s | Commands refused |",
+        "| What happens | Takes, s | Slowest command, s | Slowest answer of both minions, s | Commands refused |",
         "|---|---|---|---|---|",
     ]
     lines += [f"| {name} | {took:.0f} | {slow:.1f} | {answer:.1f} | {n} |" for name, took, slow, answer, n in rows]
