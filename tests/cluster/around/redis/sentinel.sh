@@ -1,6 +1,8 @@
 #!/bin/sh
 # A Sentinel writes its configuration down, so it has a copy of its own; one that starts anew asks the others who writes now.
 set -eu
+# What it knew before its container or its node started anew: who follows, and which other Sentinels there are.
+[ ! -e /data/sentinel.conf ] || exec redis-server /data/sentinel.conf --sentinel
 first=10.96.7.10
 for sentinel in 0 1 2; do
     named=$(timeout 3 redis-cli -h "sentinel-$sentinel.sentinels.outside.svc.cluster.local" -p 26379 --raw \
