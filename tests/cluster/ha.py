@@ -100,10 +100,18 @@ class Ha(Lab):
             self.cluster.kubectl("apply", "-k", str(SOURCES / "around" / name))
         until(lambda: len(self.cluster.pods("outside")) == 6, PATIENCE, "Redis, Sentinels and Git are made")
         until(lambda: not self.cluster.unready("outside"), PATIENCE, "Redis, Sentinels and Git are ready", pause=2)
+        self.commit()
+
+    def commit(self, files: Mapping[str, str] | None = None) -> None:
+        """Push the example's trees, with some files more or changed, to the repository that the master reads."""
         archive = io.BytesIO()
         with tarfile.open(fileobj=archive, mode="w") as tar:
             for folder in ("salt", "pillar", "reactor"):
                 tar.add(ROOT / "examples/srv" / folder, folder)
+            for name, text in (files or {}).items():
+                entry = tarfile.TarInfo(name)
+                entry.size = len(text.encode())
+                tar.addfile(entry, io.BytesIO(text.encode()))
         text = base64.encodebytes(archive.getvalue()).decode()
         self.cluster.kubectl("-n", "outside", "exec", "-i", "deploy/git", "--", "sh", "-c", _COMMIT, stdin=text)
 
