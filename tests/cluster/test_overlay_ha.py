@@ -23,8 +23,10 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(7200)]
 #: Roles that are two, or three workers.
 DOUBLED = (*ROLES, "front")
 
-#: Seconds that a command may take longer than the slowest one before, while a process of a doubled role is killed.
-LATE = 2.0
+#: Seconds that something may take longer than the slowest before, while a process of a doubled role is killed. ``answer``: until
+#: both minions have answered. A minion hangs on another publisher or front after 1.8 s, later on a busy machine; what a killed
+#: worker had in hand may be handed on after seconds of silence.
+LATE = {"publish": 2.0, "answer": 5.0}
 
 
 def test_two_of_every_role_run_on_two_nodes(ha: Ha) -> None:
@@ -169,7 +171,7 @@ def test_no_job_is_lost_and_nobody_waits_for_a_killed_process(ha: Ha, capsys: py
                 late += [
                     f"{name}: {kind} {slow[kind]:.1f} s, before {before[kind]:.1f} s"
                     for kind in slow
-                    if slow[kind] > before[kind] + LATE
+                    if slow[kind] > before[kind] + LATE[kind]
                 ]
     accounts = Accounts(NODES)
     for one in operators.of("publish"):

@@ -426,7 +426,10 @@ def test_answers_that_ask_for_a_new_sign_in(session: ClientSession, reply: bytes
 
 @pytest.mark.parametrize(
     "said",
-    ["bad load", *("the master cannot reach Redis: ".ljust(length, "x") for length in (199, 200, 208, 224, 255, 256, 900))],
+    [
+        "bad load",
+        *("the master cannot reach Redis: ".ljust(length, "x") for length in (199, 200, 208, 224, 255, 256, 900)),
+    ],
     ids=len,
 )
 def test_what_the_master_said_is_told(session: ClientSession, said: str) -> None:
