@@ -105,6 +105,17 @@ class Cache:
         """Return {minion id: grains} of all minions. The maps are shared: do not change them."""
         return self._grains.all()
 
+    @property
+    def copied_bytes(self) -> int:
+        """Number of bytes in Redis of the grains and pillars of which this process has a copy."""
+        return self._grains.copied_bytes + self._pillars.copied_bytes
+
+    def release_copies(self, before: float) -> bool:
+        """Drop the copies of grains and pillars that were last used before the monotonic time ``before``; they are read again
+        when they are needed. Return whether there was one to drop.
+        """
+        return any([self._grains.release(before), self._pillars.release(before)])
+
     def set_pillar(self, minion: str, sealed: bytes) -> None:
         """Store a minion's pillar, which the caller has encrypted, for targeting by pillar. It replaces the earlier
         one.

@@ -7,6 +7,7 @@ older than that list, or newer than Redis (after a failover), reads the whole ha
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Generic, TypeVar
 
@@ -61,6 +62,9 @@ class CachedHash(Generic[Value]):
         self._change = client.redis.register_script(_CHANGE)
         self._news = client.redis.register_script(_NEWS)
         self._copy: dict[str, Value] = {}
+        #: Minion id -> bytes of its data in Redis, for all minions in the copy.
+        self._sizes: dict[str, int] = {}
+        self._used_at = 0.0
         #: Number of the last change in the copy; -1: no copy yet.
         self._number = -1
 
@@ -92,22 +96,40 @@ class CachedHash(Generic[Value]):
             )
         if self._number < max(base, 0) or now < self._number:
             copy: dict[str, Value] = {}
-            self._load([text(name) for name in self._client.call("hkeys", self._name)], copy)
-            self._copy = copy
+            sizes: dict[str, int] = {}
+            self._load([text(name) for name in self._client.call("hkeys", self._name)], copy, sizes)
+            self._copy, self._sizes = copy, sizes
         elif changed:
-            self._load([text(name) for name in changed], self._copy)
-        self._number = now
+            self._load([text(name) for name in changed], self._copy, self._sizes)
+        self._number, self._used_at = now, time.monotonic()
         return self._copy
 
-    def _load(self, minions: Sequence[str], copy: dict[str, Value]) -> None:
+    @property
+    def copied_bytes(self) -> int:
+        """Number of bytes in Redis of the data in the local copy; as Python objects they take several times as much."""
+        # A list first: another thread may ask while the copy is read.
+        return sum(list(self._sizes.values()))
+
+    def release(self, before: float) -> bool:
+        """Drop the local copy if ``all`` was last called before the monotonic time ``before``; the next call reads it again.
+        Return whether there was one to drop.
+        """
+        if self._number < 0 or self._used_at >= before:
+            return False
+        self._copy, self._sizes, self._number = {}, {}, -1
+        return True
+
+    def _load(self, minions: Sequence[str], copy: dict[str, Value], sizes: dict[str, int]) -> None:
         for at in range(0, len(minions), _BATCH):
             batch = minions[at : at + _BATCH]
             found = self.some(batch)
             for minion in batch:
                 if minion in found:
                     copy[minion] = self._read(minion, found[minion])
+                    sizes[minion] = len(found[minion])
                 else:
                     copy.pop(minion, None)
+                    sizes.pop(minion, None)
 
     def _changed(self, arguments: list[object]) -> None:
         with self._client.calling():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 import redis
 
@@ -75,3 +77,22 @@ def test_accepted_keys_are_read_anew_when_one_changed(store: Store, second: Stor
     assert second.minion_keys.accepted() == ("a", "b")
     store.minion_keys.delete("b")
     assert second.minion_keys.accepted() == ("a",)
+
+
+def test_a_copy_without_use_is_dropped_and_read_again(store: Store, second: Store) -> None:
+    for minion in ("a", "b"):
+        store.cache.set_grains(minion, {"id": minion})
+    store.cache.set_pillar("a", b"sealed")
+    assert second.cache.copied_bytes == 0
+    grains, before = second.cache.all_grains(), time.monotonic()
+    assert second.cache.all_pillars() == {"a": b"sealed"}
+    size = second.cache.copied_bytes
+    assert size > len(b"sealed")
+    assert not second.cache.release_copies(before - 60.0), "used since"
+    assert second.cache.release_copies(time.monotonic() + 1.0)
+    assert second.cache.copied_bytes == 0
+    assert not second.cache.release_copies(time.monotonic() + 1.0), "dropped already"
+    assert grains == {"a": {"id": "a"}, "b": {"id": "b"}}, "whoever reads it goes on"
+    store.cache.forget_grains("b")
+    assert second.cache.all_grains() == {"a": {"id": "a"}}
+    assert second.cache.copied_bytes < size

@@ -145,6 +145,7 @@ def _loop(role: Role, ready: Prepared) -> None:
                     links.follow()
                 else:
                     sender.follow()
+                    worker_context.release_copies(time.monotonic())
                 worker_context.audit.seal_when_due()
                 processes.reap()
                 # A restart replaces this process, so it waits until no child process is left.

@@ -28,6 +28,9 @@ from statecore.sources.fileserver import FileServer
 #: because the previous session key is accepted, too; a sign-in and a request that cannot be decrypted read the newest epochs.
 _EPOCH_AGE = 2.0
 
+#: Seconds without use after which the copies of all minions' grains and pillars are dropped.
+_COPIES_KEPT = 300.0
+
 
 #: A minion's facts (epoch, public key, acceptance), and its session keys of two epochs.
 Session = tuple[tuple[int, str, int], tuple[Crypticle, ...]]
@@ -79,6 +82,7 @@ class WorkerContext:
         self._sessions = BoundedCache(most, lambda session: _SESSION_BYTES + len(session[0][1]))
         self.tokens = BoundedCache(most, lambda known: _TOKEN_BYTES + len(known[0]) + len(known[1]))
         self.metrics.worker_cache_bytes.set_function(lambda: float(self._sessions.bytes + self.tokens.bytes))
+        self.metrics.worker_copies_bytes.set_function(lambda: float(self.store.cache.copied_bytes))
         self.quotas = Quotas(self.options, self.metrics.quota_refusals, self.log)
         self.audit = AuditLog(self.options, self.store.audit, self.log)
 
@@ -177,6 +181,13 @@ class WorkerContext:
                 self._pillars.pop(minion, None)
                 del self._sealed[minion]
         return self._pillars
+
+    def release_copies(self, now: float) -> None:
+        """Drop the copies of all minions' grains and pillars if no target has needed them for five minutes. ``now``: monotonic
+        seconds. Call it while no request is in hand.
+        """
+        if self.store.cache.release_copies(now - _COPIES_KEPT):
+            self._pillars, self._sealed = {}, {}
 
     def _open(self, minion: str, sealed: bytes) -> None:
         self._sealed[minion] = sealed

@@ -52,6 +52,7 @@ class Metrics(NamedTuple):
     events_replayed: Counter
     minions_present: Gauge
     worker_cache_bytes: Gauge
+    worker_copies_bytes: Gauge
     jobs_bytes: Gauge
     jobs_evicted: Counter
     lives_ended: Counter
@@ -234,6 +235,12 @@ _TABLE: Mapping[str, _Row] = {
         Gauge,
         "salt_worker_cache_bytes",
         "Memory of the session keys and tokens of minions that a worker keeps (worker_cache_bytes)",
+        ("mworker",),
+    ),
+    "worker_copies_bytes": _Row(
+        Gauge,
+        "salt_worker_copies_bytes",
+        "Bytes in Redis of the grains and pillars that a worker has copied for targets; dropped after five minutes without use",
         ("mworker",),
     ),
     "api_requests": _Row(
