@@ -152,6 +152,8 @@ class Sent:
     times: list[float] = field(default_factory=list)
     closed: int = 0
     refused: int = 0
+    #: The last answer that was none with the minion's return.
+    other: str = ""
 
 
 async def send(api: Api, rate: float, seconds: float) -> Sent:
@@ -178,13 +180,16 @@ async def send(api: Api, rate: float, seconds: float) -> Sent:
                 sent.closed += 1
                 await client.connect_again()
                 continue
-            except RuntimeError:
+            except RuntimeError as error:
                 sent.refused += 1
+                sent.other = str(error)
                 continue
             sent.answered += 1
             # A minion that has too much to do answers late, which is not the API's doing.
             if answer == expected:
                 sent.times.append(time.perf_counter() - due)
+            else:
+                sent.other = answer.decode()
 
     try:
         await asyncio.gather(*(work(number, client) for number, client in enumerate(clients)))
@@ -235,6 +240,8 @@ def measured(api: Api, rate: float, seconds: float) -> dict[str, float]:
     took = time.perf_counter() - began
     used = cpu_seconds([api.pid]) - used
     answered = max(sent.answered, 1)
+    if sent.other:
+        print(f"{api.system.name} answered, too: {sent.other[:300]}")
     return {
         "requests a second": sent.answered / took,
         "with a return, percent": 100 * len(sent.times) / answered,

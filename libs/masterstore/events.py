@@ -32,10 +32,14 @@ WANTED_KEPT = 86_400
 #: Cursor of a reader that wants all events of the stream.
 BEGINNING = "0-0/0"
 
-#: KEYS: events, count. ARGV: event, how many are kept, seal. Returns the stream id.
+#: KEYS: events, count. ARGV: how many are kept, then event and seal of each. Returns the stream id of the last one.
 _KEEP = """
-local number = redis.call('INCR', KEYS[2])
-return redis.call('XADD', KEYS[1], 'MAXLEN', '~', ARGV[2], '*', 'n', number, 'event', ARGV[1], 'mac', ARGV[3])
+local id
+for at = 2, #ARGV, 2 do
+  local number = redis.call('INCR', KEYS[2])
+  id = redis.call('XADD', KEYS[1], 'MAXLEN', '~', ARGV[1], '*', 'n', number, 'event', ARGV[at], 'mac', ARGV[at + 1])
+end
+return id
 """
 
 
@@ -83,8 +87,13 @@ class Events:
         """Append the packed event ``frame`` to the stream and return its stream id. The stream keeps about the
         newest ``most`` events.
         """
+        return self.keep_all([frame], most)
+
+    def keep_all(self, frames: Sequence[bytes], most: int) -> str:
+        """Append packed events, at least one, to the stream in one round trip and return the stream id of the last one."""
+        sealed = [part for frame in frames for part in (frame, self._codes.seal(frame))]
         with self._client.calling():
-            return text(self._keep(keys=[keys.EVENTS, keys.EVENTS_COUNT], args=[frame, most, self._codes.seal(frame)]))
+            return text(self._keep(keys=[keys.EVENTS, keys.EVENTS_COUNT], args=[most, *sealed]))
 
     def want(self, reader: str, globs: Iterable[str]) -> None:
         """Register the tag globs of the events that the reader named ``reader`` needs in the stream. The
@@ -161,18 +170,21 @@ class EventKeeper:
         """Append the packed event ``frame`` to the stream if some reader wants its tag; otherwise do nothing. Raises
         StoreError.
         """
-        if self.wants(tag):
-            self._events.keep(frame, self._most)
+        self._keep_wanted([(tag, frame)])
 
-    def try_keep(self, tag: str, frame: bytes) -> bool:
-        """Append the packed event ``frame`` to the stream if some reader wants its tag. Return True; False if the
-        store raised an error, which is logged.
+    def _keep_wanted(self, events: Sequence[tuple[str, bytes]]) -> None:
+        if wanted := [frame for tag, frame in events if self.wants(tag)]:
+            self._events.keep_all(wanted, self._most)
+
+    def try_keep(self, *events: tuple[str, bytes]) -> bool:
+        """Append those of the events (tag, packed event) to the stream that some reader wants, in one round trip. Return
+        True; False if the store raised an error, which is logged.
         """
         try:
-            self.keep(tag, frame)
+            self._keep_wanted(events)
         except StoreError as error:
             if not self._away:
-                _LOG.error("events are not kept for who reads them later (the first is %s): %s", tag, error)
+                _LOG.error("events are not kept for who reads them later (the first is %s): %s", events[0][0], error)
             self._away = True
             return False
         self._away = False

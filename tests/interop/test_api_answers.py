@@ -115,6 +115,7 @@ class Api:
             answer = self.http.post("/token", json=creds)
             if answer.status_code == 200:
                 break
+        assert answer.status_code == 200, answer.text
         token: str = answer.json()[0]["token"]
         return token
 

@@ -102,6 +102,19 @@ def test_who_wants_nothing_costs_nothing(store: Store, raw: redis.Redis) -> None
     assert asked == []
 
 
+def test_several_events_are_one_question(store: Store, raw: redis.Redis) -> None:
+    keeper = EventKeeper(store.events, ["site/*"], 1000)
+    keeper.keep("site/0", b"site/0")
+    before = raw.info("commandstats")["cmdstat_evalsha"]["calls"]
+    assert keeper.try_keep(("site/1", b"site/1"), ("other", b"other"), ("site/2", b"site/2"))
+    assert raw.info("commandstats")["cmdstat_evalsha"]["calls"] == before + 1
+    found, missed = store.events.read(BEGINNING, 1)
+    assert ([(event.number, event.frame) for event in found], missed) == (
+        [(number, b"site/%d" % (number - 1)) for number in (1, 2, 3)],
+        0,
+    )
+
+
 def test_wishes_end_and_strange_ones_are_left_out(store: Store, raw: redis.Redis) -> None:
     store.events.want("here", ["b", "a", "b"])
     old = int(time.time()) - 90_000
@@ -120,5 +133,5 @@ def test_a_store_that_is_away_is_told_once(caplog: pytest.LogCaptureFixture) -> 
     keeper = EventKeeper(away.events, ["site/*"], 1000)
     with pytest.raises(StoreUnavailable):
         keeper.keep("site/up", b"")
-    assert [keeper.try_keep("site/up", b""), keeper.try_keep("site/up", b"")] == [False, False]
+    assert [keeper.try_keep(("site/up", b"")), keeper.try_keep(("site/up", b""))] == [False, False]
     assert caplog.text.count("events are not kept") == 1

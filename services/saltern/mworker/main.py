@@ -232,6 +232,7 @@ def _worker_context(
         key_dir=role.keys,
         store=store,
         fire=sender.fire,
+        fire_all=sender.fire_all,
         prepare=sender.prepare,
         files=file_server(options),
         metrics=role.metrics,

@@ -50,6 +50,8 @@ class WorkerContext:
     key_dir: Path
     store: Store
     fire: Callable[[str, Mapping[str, object]], bool]
+    #: Fires several events, each (tag, data), with one question to Redis.
+    fire_all: Callable[..., bool]
     #: Prepares an event that the store writes in the same step as the change that the event reports.
     prepare: Callable[[str, Mapping[str, object]], Prepared]
     files: FileServer

@@ -78,6 +78,7 @@ def ours(
         key_dir=role_keys / "mworker",
         store=Store.open(redis_url, client_name="salt-key"),
         fire=lambda tag, data: True,
+        fire_all=lambda *events: True,
         prepare=lambda tag, data: Prepared(bytes, lambda: True),
         files=LocalFiles(options.file_roots, options.hash_type),
         metrics=new_metrics("mworker"),

@@ -171,6 +171,7 @@ def new_worker(
                 records=Records(record_mac(master_keys.secret), accept_unsigned=chosen.accept_unsigned_records),
             ),
             fire=fire,
+            fire_all=lambda *events: all(fire(*event) for event in events),
             prepare=lambda tag, data: Prepared(bytes, partial(fire, tag, data)),
             files=file_server(chosen),
             metrics=new_metrics("mworker"),

@@ -118,9 +118,9 @@ class Keeper(Protocol):
         fails.
         """
 
-    def try_keep(self, tag: str, frame: bytes) -> bool:
-        """Store the packed event ``frame`` in Redis if a reader needs its tag. Return False if that fails, else
-        True.
+    def try_keep(self, *events: tuple[str, bytes]) -> bool:
+        """Store those of the events (tag, packed event) in Redis that a reader needs, in one round trip. Return False if that
+        fails, else True.
         """
 
 
@@ -162,10 +162,17 @@ class EventSender:
 
         Return True if it was queued for sending, False if the bus is unreachable and the queue is full.
         """
-        frame = pack(tag, data, max_bytes=self._max_bytes)
+        return self.fire_all((tag, data))
+
+    def fire_all(self, *events: tuple[str, Mapping[str, object]]) -> bool:
+        """Fire several events (tag, data) in this order, as ``fire`` does; Redis is asked once. Return True if all were
+        queued.
+        """
+        packed = [(tag, pack(tag, data, max_bytes=self._max_bytes)) for tag, data in events]
         if self._keeper is not None:
-            self._keeper.try_keep(tag, frame)
-        return self._send(frame)
+            self._keeper.try_keep(*packed)
+        queued = [self._send(frame) for _, frame in packed]
+        return all(queued)
 
     def prepare(self, tag: str, data: Mapping[str, object]) -> Prepared:
         """Pack an event without sending it, and return it as a Prepared.

@@ -115,8 +115,10 @@ def published(
     published = _record(context, load, target.minions, fields, audited)
     if published.created:
         lists = {"minions": list(target.minions), "missing": list(target.missing)}
-        context.fire(tags.job_new(published.jid), {"jid": published.jid, **announced, **shown, **lists})
-        context.fire(tags.job_publish(published.jid), {**load, **shown, "jid": published.jid})
+        context.fire_all(
+            (tags.job_new(published.jid), {"jid": published.jid, **announced, **shown, **lists}),
+            (tags.job_publish(published.jid), {**load, **shown, "jid": published.jid}),
+        )
         context.log.info("%s for %d minions", fun, len(target.minions), extra={"jid": published.jid, "client": client})
     answer: PublishAnswer = {
         "jid": published.jid,
