@@ -25,7 +25,7 @@ PACKAGES := libs/statecore libs/saltwire libs/masterstore services
 PYTHON_FOUND = $(shell command -v $(PYTHON) || command -v python3)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab lab-down test test-fast test-one coverage check format docs reference tutorial bench bench-jobs bench-states bench-requests bench-api lock oracle wheels deb changelog sbom sbom-images release release-check lock-base audit-dependencies interop api-compare moved-fleet security security-containers security-mutations fuzz browser-test console-test console-check console-screenshots chaos chaos-containers images container-test userland-test hosts-test formulas extensions-test sweep k8s-check k8s-run cluster cluster-down cluster-test clean
+.PHONY: help lab lab-down test test-fast test-one coverage check format docs reference recordings tutorial bench bench-jobs bench-states bench-requests bench-api lock oracle wheels deb changelog sbom sbom-images release release-check lock-base audit-dependencies interop api-compare moved-fleet security security-containers security-mutations fuzz browser-test console-test console-check console-screenshots chaos chaos-containers images container-test userland-test hosts-test formulas extensions-test sweep k8s-check k8s-run cluster cluster-down cluster-test clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -79,6 +79,10 @@ docs: reference .docs/.ready ## build the documentation site into build/site/ (S
 	.docs/bin/python docs/site/style.py README.md CONTRIBUTING.md SECURITY.md docs
 	.docs/bin/sphinx-build -q -W --keep-going -j auto -c docs/site -d build/doctrees docs $(SITE)
 	@echo "$(SITE)/index.html"
+
+recordings: $(VENV)/.ready .docs/.ready ## type the commands of docs/recordings/ in a lab, and draw what its terminals show
+	$(BIN)/python -m tests.tutorial.record build/recordings.json
+	.docs/bin/python docs/site/recordings.py build/recordings.json
 
 tutorial: $(VENV)/.ready ## play the tutorial (docs/learn) in a lab, and show where a page differs (WRITE=1 puts the truth into the pages)
 	$(BIN)/python -m tests.tutorial.play $(if $(WRITE),--write)

@@ -121,6 +121,7 @@ OTHERS = frozenset(
         "test",
         "then",
         "touch",
+        "tr",
         "true",
         "twine",
         "umask",

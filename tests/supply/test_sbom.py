@@ -103,6 +103,18 @@ def test_one_input_gives_the_same_bytes(wheels: Path) -> None:
     assert {path.name: path.read_bytes() for path in wheels.glob("*.cdx.json")} == before
 
 
+def test_the_extra_with_a_lock_of_its_own(tmp_path: Path) -> None:
+    wheel(tmp_path, "saltern-three", "Provides-Extra: reclass", "Requires-Dist: kapicorp-reclass; extra == 'reclass'")
+    done = made(tmp_path, lock=(ROOT / "requirements.lock").read_text())
+    assert done.returncode == 0, done.stderr
+    assert {each["name"] for each in read(tmp_path, "saltern_three")["components"]} == {
+        "kapicorp-reclass",
+        "pyparsing",
+        "pyyaml",
+        "six",
+    }
+
+
 def test_a_package_that_is_not_locked_is_an_error(wheels: Path) -> None:
     done = made(wheels, lock=LOCK.partition("msgpack")[0])
     assert done.returncode == 1

@@ -22,8 +22,17 @@ ROOT = Path(__file__).resolve().parents[2]
 
 #: The pages that are played in one lab, in this order.
 PAGES = tuple(
-    ROOT / "docs/learn" / f"{name}.md"
-    for name in ("first-state", "test-mode", "pillar", "requisites", "reactor", "orchestration")
+    ROOT / "docs" / f"{name}.md"
+    for name in (
+        "learn/first-state",
+        "learn/test-mode",
+        "learn/pillar",
+        "learn/requisites",
+        "learn/reactor",
+        "use/targets",
+        "use/keys",
+        "learn/orchestration",
+    )
 )
 
 #: Seconds that one command may take.
