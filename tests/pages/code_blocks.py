@@ -122,6 +122,8 @@ OTHERS = frozenset(
         "then",
         "touch",
         "tr",
+        "cut",
+        "cmp",
         "true",
         "twine",
         "umask",
