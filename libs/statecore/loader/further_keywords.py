@@ -123,6 +123,7 @@ FURTHER: Mapping[str, Mapping[str, str]] = {
         "version": "root versions_as_list",
     },
     "restartcheck": {"restartcheck": "verbose"},
+    "saltcheck": {"run_test": ""},
     "saltutil": {"refresh_beacons": "", "refresh_modules": ""},
     "schedule": {
         "show_next_fire_time": "",

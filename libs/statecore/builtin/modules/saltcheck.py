@@ -61,7 +61,7 @@ _ASSERTIONS = {**_COMPARED, **_UNCAST, **_ALONE}
 _APPLY = "saltcheck.state_apply"
 
 
-def run_test(ctx: Context, **kwargs: Any) -> object:
+def run_test(ctx: Context, test: object = None, **kwargs: object) -> object:
     """Run one test and return its result: a map of status and duration.
 
     test
@@ -72,7 +72,6 @@ def run_test(ctx: Context, **kwargs: Any) -> object:
         salt '*' saltcheck.run_test test='{"module_and_function": "test.echo", "assertion": "assertEqual",
             "expected_return": "x", "args": ["x"]}'
     """
-    test = kwargs.get("test")
     return _run(ctx, test) if test and isinstance(test, dict) else "Test argument must be a dictionary"
 
 
