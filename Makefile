@@ -218,7 +218,7 @@ interop: $(VENV)/.ready oracle $(RELEASES:%=.interop/%/.ready) ## test stock min
 	SALTERN_ORACLE=$(abspath .oracle) SALTERN_INTEROP=$(abspath .interop) $(BIN)/pytest -q -m interop \
 	    --ignore tests/interop/test_moved_fleet.py --ignore tests/interop/test_api_answers.py tests/interop
 
-api-compare: $(VENV)/.ready oracle ## send the same 268 requests to a stock salt-api 3008.3 and to ours, and compare the answers (ten minutes)
+api-compare: $(VENV)/.ready oracle ## send the same 269 requests to a stock salt-api 3008.3 and to ours, and compare the answers (ten minutes)
 	SALTERN_ORACLE=$(abspath .oracle) $(BIN)/pytest -q -m interop tests/interop/test_api_answers.py
 
 moved-fleet: $(VENV)/.ready oracle .interop/$(lastword $(RELEASES))/.ready ## move a fleet of real Salt over by docs/moving.md, and back (root, ten minutes)

@@ -52,6 +52,10 @@ FIELDS = frozenset({"duration", "start", "expire", "pid"})
 ADDED = frozenset({"fun_args", "_stamp"})
 
 
+#: The minions of both masters, and the keys of a map that has the return of one of them.
+MINIONS = ("web1", "web2")
+ONE_MINION = (("web1",), ("web2",))
+
 #: How often both are asked the same: on a busy machine minions are late, and a stock salt-api answers 500 at times.
 TRIES = 3
 
@@ -126,7 +130,7 @@ class Api:
             # A logout ends a session.
             token = self.session(request.user)
             headers["X-Auth-Token"] = token
-        body = json.loads(re.sub(r"\$(ann|bob)\b", lambda found: self.token(found[1]), json.dumps(dict(request.body))))
+        body = json.loads(re.sub(r"\$(ann)\b", lambda found: self.token(found[1]), json.dumps(dict(request.body))))
         with self.http.stream(request.method, request.path, headers=headers, **body) as answer:
             events = answer.headers.get("content-type", "").startswith("text/event-stream")
             content = b"" if events else answer.read()
@@ -165,9 +169,9 @@ def reduced(value: Any) -> Any:
         }
     if isinstance(value, list):
         found = [reduced(each) for each in value]
-        # Batches return in any order.
-        by_minion = all(isinstance(each, dict) and list(each) in (["web1"], ["web2"]) for each in found)
-        return sorted(found, key=list) if by_minion else found
+        # Batches return in any order, and some lists of ids are sets of Salt's.
+        by_minion = all(each in MINIONS or (isinstance(each, dict) and tuple(each) in ONE_MINION) for each in found)
+        return sorted(found, key=lambda each: [each] if isinstance(each, str) else list(each)) if by_minion else found
     if isinstance(value, str):
         for pattern, word in VOLATILE:
             value = pattern.sub(word, value)
