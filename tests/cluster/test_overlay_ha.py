@@ -25,7 +25,7 @@ DOUBLED = (*ROLES, "front")
 
 #: Seconds that something may take longer than the slowest before, while a process of a doubled role is killed. ``answer``: until
 #: both minions have answered. A minion hangs on another publisher or front after 1.8 s, later on a busy machine; what a killed
-#: worker had in hand may be handed on after seconds of silence.
+#: worker had in hand is handed on after `worker_silence`, 4 s.
 LATE = {"publish": 2.0, "answer": 5.0}
 
 
