@@ -229,7 +229,8 @@ function failure(error, again) {
 
 /* ---------------------------------------------------------------------------------------------------------------- keys */
 
-let afterG = 0;
+/** When g was pressed, in milliseconds of the page, which begin at 0. */
+let afterG = -Infinity;
 
 /** @param {KeyboardEvent} event */
 function onKey(event) {
@@ -249,7 +250,7 @@ function onKey(event) {
   const list = /** @type {HTMLElement | null} */ (document.querySelector("main .vlist"));
   const named = VIEWS.find(([, , key]) => key === event.key);
   if (performance.now() - afterG < 1500 && named) {
-    afterG = 0;
+    afterG = -Infinity;
     event.preventDefault();
     go(`#/${named[0]}`);
   } else if (event.key === "g") {
