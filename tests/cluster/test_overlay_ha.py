@@ -24,8 +24,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(7200)]
 DOUBLED = (*ROLES, "front")
 
 #: Seconds that something may take longer than the slowest before, while a process of a doubled role is killed. ``answer``: until
-#: both minions have answered. A minion hangs on another publisher or front after 1.8 s, later on a busy machine; what a killed
-#: worker had in hand is handed on after `worker_silence`, 4 s.
+#: both minions have answered. A minion hangs on another publisher or front after 1.8 s, later on a busy machine.
 LATE = {"publish": 2.0, "answer": 5.0}
 
 

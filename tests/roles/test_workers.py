@@ -210,6 +210,49 @@ def test_a_full_master_says_so_at_once_and_is_asked_again_later(narrow: Lab) -> 
     assert lab.finished(called).code == 0
 
 
+#: A pillar whose first compilation says who compiles it, and ends with its process.
+ENDLESS = """\
+#!py
+import os, time
+
+def run():
+    try:
+        os.rename({flag!r}, {flag!r} + "-taken")
+    except OSError:
+        return {{"compiled": True}}
+    with open({flag!r} + "-by", "w") as file:
+        file.write(str(os.getpid()) + "\\n")
+    time.sleep(1000)
+"""
+
+
+def test_what_a_killed_worker_had_in_hand_is_handed_on_at_once(module_labs: NewLab) -> None:
+    """Its kernel closes its connection: the reqserver does not wait until it was silent for a minute."""
+    lab = module_labs(minions=("web1",), workers=2, options={"worker_silence": 60})
+    flag = lab.root / "endless"
+    (lab.tree / "pillar" / "endless.sls").write_text(ENDLESS.format(flag=str(flag)))
+    top = lab.tree / "pillar" / "top.sls"
+    top.write_text(top.read_text().replace("    - defaults\n", "    - defaults\n    - endless\n"))
+    lab.start_all()
+    flag.touch()
+    by = Path(f"{flag}-by")
+    called = lab.started("salt-call", "-c", str(lab.root / "minions" / "web1"), "--out", "json", "pillar.items")
+    until(lambda: by.exists() and by.read_text().endswith("\n"), SOON, "a worker compiles the pillar")
+    (victim,) = (name for name, process in lab.processes.items() if process.pid == int(by.read_text()))
+    killed = time.monotonic()
+    lab.kill(victim)
+    answer = lab.finished(called)
+    took = time.monotonic() - killed
+    assert "compiled" in answer.data["local"]
+    # On a busy machine salt-call needs seconds to end.
+    assert took < 20, took
+    assert "the connection of worker " in lab.log("reqserver")
+    assert lab.metric("reqserver", "salt_workers") == 1
+    lab.start(victim)
+    until(lambda: lab.metric("reqserver", "salt_workers") == 2, SOON, "it is back")
+    lab.pings()
+
+
 def test_minions_outlive_their_master_being_full(narrow: Lab) -> None:
     narrow.pings()
     assert narrow.tracebacks() == []

@@ -5,7 +5,7 @@ Requests of minions (port 4506) and operators (port 4507) wait in queues (``queu
 worker. That is safe, because commands may be repeated: a return is stored once, and a publish carries a request id.
 
     worker      unknown --ready--> idle --assign--> busy --reply--> idle
-                                                    busy --silent, hung, bye, ready--> gone or idle; its request is assigned next
+                                                    busy --lost, silent, hung, bye, ready--> gone or idle; its request is next
                                                     busy --defer--> idle; a child process of the worker sends the reply later
                                                     busy --wrong_pool--> idle; the request waits for a worker of its own pool
                                                     any  --away--> away: idle for another reqserver, until it is called
@@ -409,6 +409,13 @@ class Dispatcher:
         Return the instructions that follow (Assign, GiveUp).
         """
         return self._lose([name], now)
+
+    def disconnected(self, names: Iterable[bytes], now: float) -> list[Instruction]:
+        """Remove workers whose connections have ended; their requests go to other workers.
+
+        Return the instructions that follow (Assign, GiveUp).
+        """
+        return self._lose(names, now)
 
     def tick(self, now: float) -> list[Instruction]:
         """Give up silent workers and overdue requests, and return the instructions that follow (Assign, GiveUp).

@@ -42,6 +42,7 @@ from saltern.kit.process.service import DRAIN_SECONDS, Role, RoleProgram, run_ro
 from saltern.reqserver import clear_header
 from saltern.reqserver.clear_header import ClearHeader
 from saltern.reqserver.dispatch import Answer, Assign, Call, Dispatcher, GiveUp, Instruction, Refuse
+from saltern.reqserver.lost_workers import LostWorkers
 from saltern.reqserver.minion_port import Arrived, MinionPort
 from saltern.reqserver.queue import Request, Side
 from saltwire.busy import busy_answer
@@ -147,6 +148,7 @@ class Server:
         self._workers.setsockopt(zmq.ROUTER_HANDOVER, 1)
         self._curve_auth.serve(self._control, "control")
         self._curve_auth.serve(self._workers, "workers")
+        self._lost_workers = LostWorkers(self._workers)
         bind(self._control, options.internal_interface, options.control_port, "control_port")
         bind(self._workers, options.internal_interface, options.workers_port, "workers_port")
         self._poller = zmq.Poller()
@@ -157,6 +159,7 @@ class Server:
         for one in self._readers:
             self._poller.register(one, zmq.POLLIN)
         self._poller.register(self._minions.fileno(), zmq.POLLIN)
+        self._poller.register(self._lost_workers.monitor, zmq.POLLIN)
         # A signal ends the wait for a message.
         self._poller.register(role.stop.fileno(), zmq.POLLIN)
         role.health.check("workers", self._check_workers)
@@ -174,9 +177,12 @@ class Server:
             for request in self._minions.arrived(now):
                 self._carry_out(self._from_minion(request, now))
         self._carry_out(self._dispatcher.call(now))
+        if self._lost_workers.monitor in ready:
+            self._lost_workers.notice(now)
         if now >= self._next_tick:
             self._next_tick = now + _TICK_SECONDS
             self._carry_out(self._dispatcher.tick(now))
+            self._look_for_workers(now)
             self._minions.tick(now)
             self._report_connections(now)
             self._report_figures(now)
@@ -188,13 +194,26 @@ class Server:
         """Return for how many milliseconds to wait for a message."""
         if self._dispatcher.calls_soon():
             return _CALL_TICK
-        return _TICK if self._dispatcher.waiting.count or self._dispatcher.busy or self._minions.waits else _IDLE_TICK
+        soon = (
+            self._dispatcher.waiting.count or self._dispatcher.busy or self._minions.waits or self._lost_workers.awaited
+        )
+        return _TICK if soon else _IDLE_TICK
+
+    def _look_for_workers(self, now: float) -> None:
+        """Give up workers whose connections have ended."""
+        if not self._lost_workers.awaited:
+            return
+        for name in (gone := self._lost_workers.gone(self._dispatcher.workers.names(), now)):
+            self._role.log.warning("the connection of worker %s has ended", name.decode(errors="replace"))
+        if gone:
+            self._carry_out(self._dispatcher.disconnected(gone, now))
 
     def drain(self) -> None:
         """Stop reading requests, and wait at most DRAIN_SECONDS until the workers have finished those that they have."""
         self._poller.unregister(self._minions.fileno())
         self._poller.unregister(self._control)
         self._poller.unregister(self._role.stop.fileno())
+        self._poller.unregister(self._lost_workers.monitor)
         deadline = time.monotonic() + DRAIN_SECONDS
         while self._dispatcher.busy and time.monotonic() < deadline:
             if self._poller.poll(_TICK):
@@ -207,6 +226,7 @@ class Server:
     def close(self) -> None:
         """Close the reqserver's sockets; replies get one second to leave."""
         self._minions.close(linger=1.0)
+        self._lost_workers.close()
         for one in (self._control, self._workers):
             one.close(linger=1000)
         self._curve_auth.stop()

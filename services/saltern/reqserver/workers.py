@@ -56,6 +56,10 @@ class Workers:
     def __len__(self) -> int:
         return len(self._by_name)
 
+    def names(self) -> list[bytes]:
+        """Return the names of all workers."""
+        return list(self._by_name)
+
     def get(self, name: bytes) -> Worker | None:
         """Return the worker of this name; None if it is unknown."""
         return self._by_name.get(name)

@@ -153,7 +153,7 @@ OUTAGES: tuple[Outage, ...] = (
     Outage("publisher is gone", *gone("publisher"), "results, `salt-run`, `salt-key`", "new jobs, for `replay_window`", "nothing", "waits"),
     Outage("reqserver is gone", *gone("reqserver"), _JOBS, "results, sign-ins; commands, for 30 s", "commands after 30 s: no answer from the master", "waits", None),
     Outage("all workers are gone", *gone("mworker", "mworker2"), _JOBS, "results, sign-ins; commands, for 5 s", "commands after 5 s: no worker is connected", "waits", None, ("reqserver",)),
-    Outage("one worker of two is gone", *gone("mworker2"), "everything", "requests that it had in hand, for `worker_silence`", "nothing", "works"),
+    Outage("one worker of two is gone", *gone("mworker2"), "everything", "requests that it had in hand, for half a second; if its machine is gone, for `worker_silence`", "nothing", "works"),
     Outage("event publisher is gone", *gone("eventpublisher"), "jobs, results, reactions", "nothing; who follows events misses some", "nothing", "works", unheard=True),
     Outage("event publisher hangs", _stopped(signal.SIGSTOP, "eventpublisher"), _stopped(signal.SIGCONT, "eventpublisher"), "jobs, results, reactions", "who follows events, for those", "nothing", "works", unheard=True),
     Outage("reactor is gone", *gone("reactor"), "all but reactions", "events", "nothing", "works"),

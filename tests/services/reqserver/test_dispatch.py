@@ -141,6 +141,19 @@ STORIES = (
         ],
     ),
     Story(
+        "a worker whose connection has ended loses its request to another at once",
+        [
+            (0.0, "ready", (b"w1",), []),
+            (0.1, "request", (b"a",), ["hand a to w1"]),
+            (0.2, "request", (b"b",), []),
+            (0.3, "ready", (b"w2",), ["hand b to w2"]),
+            (0.4, "disconnected", ([b"w1"],), []),
+            (0.5, "reply", (b"w2", 2, b"B"), ["hand a to w2", "answer from-b B"]),
+            (0.6, "reply", (b"w1", 1, b"A"), []),
+            (0.7, "reply", (b"w2", 1, b"A"), ["answer from-a A"]),
+        ],
+    ),
+    Story(
         "a busy worker that pulses keeps its request",
         [
             (0.0, "ready", (b"w1",), []),

@@ -344,7 +344,7 @@ class LinkConnection:
         # Unread, reports of an address that does not answer would pile up: they matter only where there is another address.
         several = len(self._addresses.current) > 1
         self._handshake = 0
-        self._monitor = _new_monitor(self._socket, _HANDSHAKES | (_UNANSWERED if several else 0))
+        self._monitor = new_monitor(self._socket, _HANDSHAKES | (_UNANSWERED if several else 0))
         self.up = self._lost = self._renewed = self._unanswered = False
         self._opened_at = time.monotonic()
         number = self._number % len(keys)
@@ -409,11 +409,11 @@ class LinkConnection:
 _MONITORS = itertools.count()
 
 
-def _new_monitor(socket: zmq.Socket[bytes], events: int) -> zmq.Socket[bytes]:
-    """Return a socket on which libzmq reports these ``events`` of ``socket``: handshakes that succeeded, had a wrong key or were
-    refused, connections that were lost.
+def new_monitor(socket: zmq.Socket[bytes], events: int) -> zmq.Socket[bytes]:
+    """Return a PAIR socket on which libzmq reports these ``events`` (zmq.EVENT_*) of ``socket``: handshakes that succeeded,
+    had a wrong key or were refused, connections that were lost.
     """
-    address = f"inproc://saltern.handshakes.{next(_MONITORS)}"
+    address = f"inproc://saltern.monitors.{next(_MONITORS)}"
     socket.monitor(address, events)
     monitor: zmq.Socket[bytes] = socket.context.socket(zmq.PAIR)
     monitor.setsockopt(zmq.LINGER, 0)

@@ -14,6 +14,7 @@
                           HUNG                          confirms a HUNG to its sender
                           POOL       pool               the pool that the worker has joined, if its READY named none
                           CALL       0 or 1             requests wait here (1), or none does any more (0)
+                          NOTHING                       nothing; the reqserver looks whether the connection is there
 
 A WORK with a pool may belong to another pool: the worker of this pool checks before it works on the request. A
 worker's ZeroMQ routing id is its name. A process that answers later sends ANSWER from a connection of its own.
@@ -39,6 +40,7 @@ AWAY = b"O"
 LAST = b"Z"
 POOL = b"G"
 CALL = b"C"
+NOTHING = b"N"
 
 #: Client of a WORK on the side ``minion``: the reqserver does not know yet whose connection it is, and asks for the proved sender.
 WHO = b"?"
