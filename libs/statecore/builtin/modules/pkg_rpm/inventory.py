@@ -5,7 +5,7 @@ The installed packages are read again only if rpm's database changed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from statecore.builtin.modules.pkg_rpm import rpm
@@ -59,18 +59,23 @@ _CACHES = ("/var/cache/dnf", "/var/cache/libdnf5", "/var/cache/yum")
 
 
 def files(ctx: Context) -> dict[str, dict[str, dict[str, str | int]]]:
-    """Return the package files in dnf's cache: a map of package to a map of version to a map that describes the
-    file.
+    """Return the package files in dnf's cache, as ``files_below`` does."""
+    return files_below(ctx, _CACHES)
+
+
+def files_below(ctx: Context, folders: Sequence[str]) -> dict[str, dict[str, dict[str, str | int]]]:
+    """Return the package files in these folders of the host and below: a map of package to a map of version to a map
+    that describes the file.
 
     The keys of that map are "path", "size" in bytes, "creation_date_time", and "creation_date_time_t" in
     seconds since 1970.
     """
     found_paths = {}
-    for cache in _CACHES:
-        top = ctx.host.path(cache)
+    for folder in folders:
+        top = ctx.host.path(folder)
         for path in sorted(top.rglob("*.rpm")) if top.is_dir() else ():
             if path.is_file() and not path.is_symlink():
-                found_paths[f"{cache}/{path.relative_to(top)}"] = path
+                found_paths[f"{folder}/{path.relative_to(top)}"] = path
     if not found_paths:
         return {}
     found: dict[str, dict[str, dict[str, str | int]]] = {}

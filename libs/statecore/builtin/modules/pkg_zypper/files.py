@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any
 
 from statecore.builtin.modules import lowpkg_rpm
-from statecore.builtin.modules.pkg_rpm import inventory, rpm
+from statecore.builtin.modules.pkg_rpm import inventory
 from statecore.builtin.modules.pkg_zypper import zypper
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
@@ -111,30 +110,16 @@ def download(ctx: Context, *packages: str, **kwargs: Any) -> dict[str, Any]:
     return found | error
 
 
-def list_downloaded(ctx: Context, root: str | None = None, **kwargs: object) -> dict[str, Any]:
+def list_downloaded(
+    ctx: Context, root: str | None = None, **kwargs: object
+) -> dict[str, dict[str, dict[str, str | int]]]:
     """Return the package files in zypper's cache: a map of package to version to path, size (bytes) and creation time.
 
     CLI Example:
 
         salt '*' pkg.list_downloaded
     """
-    cache = f"{(root or '').rstrip('/')}{_CACHE}"
-    top = ctx.host.path(cache)
-    files = [path for path in sorted(top.rglob("*.rpm")) if path.is_file() and not path.is_symlink()]
-    if not files:
-        return {}
-    names = [f"{cache}/{path.relative_to(top)}" for path in files]
-    found: dict[str, Any] = {}
-    packages = rpm.file_packages(ctx.host, names, inventory.architecture(ctx))
-    for name, path, package in zip(names, files, packages, strict=True):
-        state = path.stat()
-        found.setdefault(package.name, {})[package.full_version] = {
-            "path": name,
-            "size": state.st_size,
-            "creation_date_time_t": int(state.st_ctime),
-            "creation_date_time": datetime.fromtimestamp(int(state.st_ctime)).isoformat(),
-        }
-    return found
+    return inventory.files_below(ctx, [f"{(root or '').rstrip('/')}{_CACHE}"])
 
 
 def diff(ctx: Context, *paths: str, **kwargs: Any) -> dict[str, str]:
