@@ -100,6 +100,7 @@ VERBS: dict[str, Callable[[Store], Any]] = {
     "publications.give_sign": lambda store: store.publications.give_sign("p", 1),
     "publications.forget_cursors": lambda store: store.publications.forget_cursors(1, "*"),
     "events.keep": lambda store: store.events.keep(b"frame", 10),
+    "events.keep_all": lambda store: store.events.keep_all([b"frame", b"frame"], 10),
     "events.want": lambda store: store.events.want("r", ["a/*"]),
     "events.wanted": lambda store: store.events.wanted(),
     "events.read": lambda store: store.events.read(BEGINNING, 1),
@@ -198,8 +199,9 @@ def test_the_table_of_verbs_is_whole() -> None:
     }
     verbs = {f"{name}.{verb}" for name, part in parts.items() for verb in dir(part) if verb[0] != "_"}
     known = {" ".join(name.split()[:1]) for name in VERBS}
-    # ``grains_of`` is what ``grains`` calls; ``read_lives`` reads what was asked for before.
-    assert verbs - known == {"audit.confirm", "audit.entry", "audit.unsealed", "cache.grains_of", "jobs.read_lives"}
+    # ``grains_of`` is what ``grains`` calls; ``read_lives`` reads what was asked for before. Copies are in this process.
+    others = {"audit.confirm", "audit.entry", "audit.unsealed", "cache.grains_of", "jobs.read_lives"}
+    assert verbs - known == others | {"cache.copied_bytes", "cache.release_copies"}
 
 
 @pytest.mark.parametrize("verb", VERBS.values(), ids=VERBS.keys())
