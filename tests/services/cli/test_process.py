@@ -27,7 +27,13 @@ HEAVY = {
 #: Modules of these packages that are light: they import nothing but the standard library and msgpack.
 LIGHT = {
     *("saltwire", "saltwire.errors", "saltwire.pack"),
-    *("statecore", "statecore.model", "statecore.model.lazy", "statecore.model.nearest"),
+    *(
+        "statecore",
+        "statecore.model",
+        "statecore.model.lazy",
+        "statecore.model.nearest",
+        "statecore.model.salt_version",
+    ),
     "statecore.model.option_parser",
     *("statecore.host", "statecore.host.content", "statecore.host.content.atomic_file"),
 }

@@ -245,8 +245,8 @@ CASES: dict[str, list[Call]] = {
 #: Case -> number of the call -> why Salt's answer is another, or a fault.
 DIFFERS: dict[str, dict[int, str]] = {
     "remotes": {
-        8: "Salt has removed the remote before it refuses the login",
-        9: "for the same reason its list is shorter",
+        12: "Salt has removed the remote before it refuses the login",
+        13: "for the same reason its list is shorter",
     },
     "repositories": {20: "the sentence says it in fewer words"},
 }

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from statecore.model.errors import CallFailed
+
 
 def test_changes_in_place(plain):
     call = plain.call
@@ -34,5 +36,5 @@ def test_version(plain, debian, names, options, expected):
 
 
 def test_wrong_operator(plain, debian):
-    with pytest.raises(TypeError, match="no operator"):
+    with pytest.raises(CallFailed, match="no operator"):
         plain.call("pkg_resource.version_compare", "1", "~", "2")

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
 from statecore.model.ports import CommandResult
-from statecore.system.git_commands import absolute, ended, operand, parts_of, place, refuse_unknown, run
+from statecore.system.git_commands import ended, operand, parts_of, place, refuse_unknown, run
 
 
 def config_get(
@@ -155,8 +155,6 @@ def _values(
 def _asked(
     ctx: Context, words: Sequence[str], cwd: str | None, user: str | None, kwargs: Mapping[str, object]
 ) -> CommandResult:
-    if cwd is not None:
-        absolute(cwd)
     directory = _directory(ctx, cwd, user, kwargs)
     return ended(ctx, directory, ["config", *_scope(kwargs), *words], user=user)
 

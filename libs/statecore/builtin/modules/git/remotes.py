@@ -84,9 +84,10 @@ def remote_set(
 
         salt '*' git.remote_set /srv/app https://git.example/app.git
     """
-    directory, name = absolute(cwd), operand("remote", remote)
-    fetch_from = address(url, https_user, https_pass)
-    if remote in remotes(ctx, cwd, user):
+    name, fetch_from = operand("remote", remote), address(url, https_user, https_pass)
+    known = remotes(ctx, cwd, user)
+    directory = absolute(cwd)
+    if remote in known:
         run(ctx, directory, ["remote", "rm", *name], user=user)
     run(ctx, directory, ["remote", "add", *name, *operand("url", fetch_from)], user=user)
     if push_url:
