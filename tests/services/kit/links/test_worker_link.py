@@ -12,7 +12,7 @@ def test_kinds_are_told_apart() -> None:
         for name, value in vars(worker_link).items()
         if name.isupper() and isinstance(value, bytes) and len(value) == 1
     ]
-    assert len(kinds) == len(set(kinds)) == 14
+    assert len(kinds) == len(set(kinds)) == 15
 
 
 def test_two_pulses_may_be_lost() -> None:
