@@ -245,7 +245,7 @@ def test_what_a_killed_worker_had_in_hand_is_handed_on_at_once(module_labs: NewL
     took = time.monotonic() - killed
     assert "compiled" in answer.data["local"]
     # On a busy machine salt-call needs seconds to end.
-    assert took < 20, took
+    assert took < 40, took
     assert "the connection of worker " in lab.log("reqserver")
     assert lab.metric("reqserver", "salt_workers") == 1
     lab.start(victim)
