@@ -106,7 +106,7 @@ class CachedHash(Generic[Value]):
 
     @property
     def copied_bytes(self) -> int:
-        """Number of bytes in Redis of the data in the local copy; as Python objects they take several times as much."""
+        """Return the size in bytes of the local copy's data in Redis; as Python objects it takes several times as much."""
         # A list first: another thread may ask while the copy is read.
         return sum(list(self._sizes.values()))
 

@@ -90,7 +90,10 @@ class Events:
         return self.keep_all([frame], most)
 
     def keep_all(self, frames: Sequence[bytes], most: int) -> str:
-        """Append packed events, at least one, to the stream in one round trip and return the stream id of the last one."""
+        """Append ``frames``, packed events and at least one, to the stream in one round trip. Return the stream id of the last one.
+
+        The stream keeps about the newest ``most`` events.
+        """
         sealed = [part for frame in frames for part in (frame, self._codes.seal(frame))]
         with self._client.calling():
             return text(self._keep(keys=[keys.EVENTS, keys.EVENTS_COUNT], args=[most, *sealed]))

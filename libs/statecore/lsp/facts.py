@@ -61,7 +61,7 @@ class StateUse:
 
     @property
     def full(self) -> str:
-        """The name as text: ``module.function``, or ``module`` where no function is written yet."""
+        """Return the name as text: ``module.function``, or ``module`` where no function is written yet."""
         return f"{self.module}.{self.function}" if self.function else self.module
 
     def value(self, name: str) -> str:

@@ -244,7 +244,8 @@ class RequestHandler:
     def _admission(
         self, opened: OpenedRequest, repeat: Repeat, policy: MinionPolicy = MinionPolicy.OWN, *, heard: bool = False
     ) -> Admission | None:
-        """Return what Redis says of the request's nonce and age; None if it was not asked, because nothing depends on it.
+        """Compare the request's nonce and time with earlier requests in Redis; return the Admission. Return None without asking
+        Redis if the answer would change nothing.
 
         ``heard``: a new request is recorded as the minion's presence in the same step. Raises PeerFault if the request
         is too old.

@@ -22,7 +22,10 @@ GRACE = 0.5
 
 
 class LostWorkers:
-    """The reports of one ROUTER socket, before it is bound, of connections that ended. Times are monotonic seconds."""
+    """Finds workers that have no connection to the ROUTER socket any more, after libzmq reported that a connection ended.
+
+    Create the object before the socket is bound. Times are monotonic seconds.
+    """
 
     def __init__(self, workers: zmq.Socket[bytes]) -> None:
         self._workers = workers

@@ -68,7 +68,11 @@ class JobFeed:
         return _jid_of(tag) in self._jobs
 
     def deliver(self, tag: str, data: Mapping[str, object], size: int = 0) -> None:
-        """Pass one event to the requests that wait for its job or runner. ``size``: about its bytes."""
+        """Call the receivers that wait for the event's job or runner with its ``tag`` and ``data``. If nobody waits, keep
+        the event for ``early`` while a publication is on its way.
+
+        ``size``: approximate size of the event in bytes, which counts towards the limit of kept events.
+        """
         jid = _jid_of(tag)
         for receiver in list(self._jobs.get(jid, ())):
             receiver(tag, data)

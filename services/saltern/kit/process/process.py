@@ -64,7 +64,7 @@ def exit_code(error: ConfigError) -> int:
 
 
 def _nothing() -> None:
-    """Default of ``Stop.hurry``: the loop needs no call to notice the flag."""
+    """Do nothing. Default of ``Stop.hurry``, for loops that notice a signal by the flag or by the file descriptor."""
 
 
 @dataclass
