@@ -112,7 +112,7 @@ def open_request(
     *,
     session_keys: Callable[[str], Sequence[Crypticle]],
     shared_keys: Sequence[Crypticle],
-    public_key_of: Callable[[str], PublicKey | None],
+    public_pem_of: Callable[[str], str | None],
     now: float,
     ttl: int = 0,
     minimum_version: int = VERSION,
@@ -121,9 +121,9 @@ def open_request(
     """Decrypt a request and check its version, id, nonce, age and token, in Salt's order.
 
     ``session_keys`` maps a minion id to the session keys of the current and the previous epoch; ``shared_keys`` are the
-    publication keys that version 2 minions use. ``ttl`` is the largest age of a request in seconds (0: any).
-    ``tok_cache`` maps a minion id to the last (public key, token) that passed; the caller limits its size. Raises
-    PeerFault with the answer to send.
+    publication keys that version 2 minions use. ``public_pem_of`` returns the PEM of a minion's accepted public key.
+    ``ttl`` is the largest age of a request in seconds (0: any). ``tok_cache`` maps a minion id to the last (PEM, token)
+    that passed; the caller limits its size. Raises PeerFault with the answer to send.
 
     Source: docs/protocol.md#request-envelope
     """
@@ -141,7 +141,7 @@ def open_request(
     if nonce is not None and not is_nonce(nonce):
         raise PeerFault("a nonce is 32 hexadecimal characters", BAD_LOAD)
     sent = _check_modern(envelope, load, now, ttl) if modern else None
-    proved = _check_token(load, public_key_of, tok_cache, mandatory=modern)
+    proved = _check_token(load, public_pem_of, tok_cache, mandatory=modern)
     if "cmd" not in load:
         raise PeerFault("a request without cmd", packb("Some exception handling minion payload"))
     sender = envelope.id if modern else str(load.get("id") or "")
@@ -266,7 +266,7 @@ def _check_modern(envelope: Envelope, load: dict[str, object], now: float, ttl: 
 
 def _check_token(
     load: dict[str, object],
-    public_key_of: Callable[[str], PublicKey | None],
+    public_pem_of: Callable[[str], str | None],
     cache: MutableMapping[str, tuple[str, bytes]] | None,
     *,
     mandatory: bool,
@@ -276,17 +276,18 @@ def _check_token(
     if not mandatory and (token is None or sender is None):
         return False
     name = str(sender)
-    public = public_key_of(name)
-    if public is None or token is None:
+    pem = public_pem_of(name)
+    if not pem or token is None:
         raise PeerFault("no token, or no accepted key to check it with", BAD_LOAD)
-    if cache is not None and cache.get(name) == (public.pem, token):
+    # To read a key takes longer than to decrypt a request.
+    if cache is not None and cache.get(name) == (pem, token):
         return True
     try:
-        recovered = public.x931_recover(token)
+        recovered = PublicKey.from_pem(pem).x931_recover(token)
     except SignatureError as error:
         raise PeerFault("a wrong token", BAD_LOAD) from error
     if recovered != _TOKEN:
         raise PeerFault("a wrong token", BAD_LOAD)
     if cache is not None:
-        cache[name] = (public.pem, token)
+        cache[name] = (pem, token)
     return True

@@ -84,7 +84,7 @@ def _open(payload: bytes) -> None:
             parse_request(payload),
             session_keys=lambda _: [_KEY],
             shared_keys=[_KEY],
-            public_key_of=lambda _: _public(),
+            public_pem_of=lambda _: _public().pem,
             now=1_700_000_000.0,
             ttl=60,
             minimum_version=2,

@@ -45,10 +45,13 @@ class Master:
             parse_request(payload),
             session_keys=self.session_keys,
             shared_keys=[SHARED],
-            public_key_of=self.accepted.get,
+            public_pem_of=self.pem_of,
             now=options.pop("now", NOW),
             **options,
         )
+
+    def pem_of(self, minion: str) -> str | None:
+        return self.accepted[minion].pem if minion in self.accepted else None
 
     def session_keys(self, minion: str) -> list[Crypticle]:
         self.asked.append(minion)
@@ -356,7 +359,7 @@ def test_a_token_is_recovered_once(master: Master, minion_key: PrivateKey, other
             parse_request(request(minion_key)),
             session_keys=lambda minion: [SESSION],
             shared_keys=[],
-            public_key_of=lambda minion: None,
+            public_pem_of=lambda minion: None,
             now=NOW,
             tok_cache=cache,
         )

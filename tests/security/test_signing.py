@@ -99,7 +99,7 @@ def test_a_request_gets_no_reply_with_a_chosen_nonce(attack: str, version: int, 
             sent,
             session_keys=lambda _: [key],
             shared_keys=[key],
-            public_key_of=lambda _: minion_key.public,
+            public_pem_of=lambda _: minion_key.public.pem,
             now=1,
             minimum_version=2,
         )
@@ -218,7 +218,7 @@ def test_a_wrong_id_is_shown_shortened(length: int, minion_key: PrivateKey) -> N
     sent = Envelope("aes", key.dumps(load), 3, "web1", "OAEP-SHA1", ALGO)
     with pytest.raises(PeerFault) as refused:
         envelope.open_request(
-            sent, session_keys=lambda _: [key], shared_keys=(), public_key_of=lambda _: minion_key.public, now=1
+            sent, session_keys=lambda _: [key], shared_keys=(), public_pem_of=lambda _: minion_key.public.pem, now=1
         )
     assert len(refused.value.reply or b"") < 200
 
@@ -280,7 +280,7 @@ def test_a_session_seals_with_a_nonce_that_is_accepted(minion_key: PrivateKey) -
         envelope.parse_request(payload),
         session_keys=lambda _: [Crypticle(SESSION)],
         shared_keys=(),
-        public_key_of=lambda _: minion_key.public,
+        public_pem_of=lambda _: minion_key.public.pem,
         now=1,
     )
     assert opened.nonce == nonce

@@ -191,7 +191,7 @@ class RequestHandler:
             envelope,
             session_keys=self._context.session_keys,
             shared_keys=self._context.shared_keys(),
-            public_key_of=self._context.public_key_of,
+            public_pem_of=self._context.store.minion_keys.pem,
             now=time.time(),
             ttl=self._context.options.request_server_ttl,
             minimum_version=self._context.options.minimum_auth_version,
