@@ -5,17 +5,15 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from tests.cluster import control_plane, images, programs
+from tests.cluster.kubectl import Kubectl
 from tests.cluster.node import Node, hierarchies, tree
-from tests.cluster.places import CACHE, NAME, NODES, ROOT, SOURCES, STATE, ClusterError, inside, run, until
+from tests.cluster.places import CACHE, NAME, NODES, SOURCES, STATE, ClusterError, inside, run, until
 
 #: Name of the process that keeps the rules of NetworkPolicies.
 _ENGINE = "policies"
@@ -38,12 +36,12 @@ def _say(text: str) -> None:
     sys.stdout.flush()
 
 
-class Cluster:
+class Cluster(Kubectl):
     """The one cluster of this machine."""
 
     def __init__(self) -> None:
+        super().__init__(STATE / "kubectl")
         self.nodes = {name: Node(name) for name in NODES}
-        self.program = STATE / "kubectl"
 
     # --------------------------------------------------------------------------------------------------------------- start, end
 
@@ -78,10 +76,11 @@ class Cluster:
         self.kubectl("-n", "kube-system", "rollout", "status", "deploy/coredns", "--timeout=300s", seconds=310)
 
     def _import(self, node: Node, archives: Mapping[str, Path]) -> None:
-        present = node.images()
         for name, archive in archives.items():
-            if f"docker.io/saltern-cluster/{name}:1" not in present:
+            noted = node.directory / f"imported-{name}"
+            if not noted.exists() or noted.read_text() != archive.name:
                 node.bring(archive)
+                noted.write_text(archive.name)
 
     def import_programs(self, part: str) -> None:
         """Build a part of `programs.APART`, and bring an image of each of its programs to every node."""
@@ -92,13 +91,9 @@ class Cluster:
 
     def import_stand_ins(self, *targets: str) -> None:
         """Bring images of stand_ins/Dockerfile to the nodes that have not these very ones."""
-        for target in targets:
-            archive = images.stand_in(target)
-            for node in self.nodes.values():
-                noted = node.directory / f"imported-{target}"
-                if not noted.exists() or noted.read_text() != archive.name:
-                    node.bring(archive)
-                    noted.write_text(archive.name)
+        archives = {target: images.stand_in(target) for target in targets}
+        for node in self.nodes.values():
+            self._import(node, archives)
 
     def import_project(self, tag: str = "dev") -> None:
         """Bring this checkout's images to every node that has not these very ones; those it has are kept by SALTERN_KEEP_IMAGES."""
@@ -107,11 +102,8 @@ class Cluster:
             return
         archive = images.project(tag)
         for node in self.nodes.values():
-            noted = node.directory / f"imported-{tag}"
-            if not noted.exists() or noted.read_text() != archive.name:
-                _say(f"importing {archive.name} into {node.name}")
-                node.bring(archive)
-                noted.write_text(archive.name)
+            _say(f"importing {archive.name} into {node.name}, if it is not there")
+            self._import(node, {tag: archive})
 
     def _nodes_ready(self) -> bool:
         found = self.get("nodes")["items"]
@@ -137,44 +129,7 @@ class Cluster:
         if left := leftovers():
             raise ClusterError("left behind:\n  " + "\n  ".join(left))
 
-    def answers(self) -> bool:
-        """Whether the API server is there."""
-        if not self.program.exists():
-            return False
-        try:
-            return run([self.program, "get", "--raw", "/readyz"], seconds=20) == "ok"
-        except (ClusterError, subprocess.TimeoutExpired):
-            return False
-
-    # ------------------------------------------------------------------------------------------------------------------ kubectl
-
-    def kubectl(self, *words: str, stdin: str | None = None, seconds: float = 300, check: bool = True) -> str:
-        """stdout of kubectl, in this checkout's directory. Raises ClusterError with what it said."""
-        return run([self.program, *words], stdin=stdin, seconds=seconds, check=check, cwd=ROOT)
-
-    def tried(self, *words: str, stdin: str | None = None, seconds: float = 300) -> tuple[int, str]:
-        """Exit code, and what kubectl wrote to both streams."""
-        done = subprocess.run(
-            [str(self.program), *words],
-            input=stdin,
-            stdin=subprocess.DEVNULL if stdin is None else None,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=seconds,
-            check=False,
-            cwd=ROOT,
-        )
-        return done.returncode, done.stdout
-
-    def get(self, *words: str, namespace: str = "") -> Any:
-        """Objects, as the API gives them."""
-        space = ["-n", namespace] if namespace else []
-        return json.loads(self.kubectl(*space, "get", *words, "-o", "json"))
-
-    def apply(self, *objects: Mapping[str, Any]) -> str:
-        """Apply objects that a test makes."""
-        return self.kubectl("apply", "-f", "-", stdin=yaml.safe_dump_all(objects))
+    # --------------------------------------------------------------------------------------------------------------------- pods
 
     def pods(self, namespace: str, **labels: str) -> list[Any]:
         """Pods that are not on their way out, the oldest first."""

@@ -38,54 +38,64 @@ PIDS = STATE / "pids"
 _ENDING = 30.0
 
 
+def etcd(program: Path, data: Path, port: int) -> Sequence[str | Path]:
+    """The command of an etcd on loopback; its peers' port is the next one."""
+    return [
+        program,
+        f"--data-dir={data}",
+        "--name=cluster",
+        f"--listen-client-urls=http://127.0.0.1:{port}",
+        f"--advertise-client-urls=http://127.0.0.1:{port}",
+        f"--listen-peer-urls=http://127.0.0.1:{port + 1}",
+        f"--initial-advertise-peer-urls=http://127.0.0.1:{port + 1}",
+        f"--initial-cluster=cluster=http://127.0.0.1:{port + 1}",
+        # What is lost with the machine may be lost: nothing of it is kept.
+        "--unsafe-no-fsync",
+        # A machine that has other work is no dead leader.
+        "--heartbeat-interval=1000",
+        "--election-timeout=10000",
+    ]
+
+
+def api_server(program: Path, etcd_port: int, port: int, directory: Path) -> Sequence[str | Path]:
+    """The command of an API server on API:port; ``directory``: what it writes."""
+    return [
+        program,
+        f"--etcd-servers=http://127.0.0.1:{etcd_port}",
+        f"--advertise-address={API}",
+        f"--secure-port={port}",
+        f"--service-cluster-ip-range={SERVICES}",
+        f"--tls-cert-file={KEYS}/apiserver.crt",
+        f"--tls-private-key-file={KEYS}/apiserver.key",
+        f"--client-ca-file={KEYS}/ca.crt",
+        f"--kubelet-client-certificate={KEYS}/apiserver-kubelet.crt",
+        f"--kubelet-client-key={KEYS}/apiserver-kubelet.key",
+        f"--kubelet-certificate-authority={KEYS}/ca.crt",
+        "--kubelet-preferred-address-types=InternalIP",
+        "--service-account-issuer=https://kubernetes.default.svc.cluster.local",
+        f"--service-account-key-file={KEYS}/service.pub",
+        f"--service-account-signing-key-file={KEYS}/service.key",
+        "--authorization-mode=Node,RBAC",
+        "--enable-admission-plugins=NodeRestriction",
+        "--allow-privileged=true",
+        f"--requestheader-client-ca-file={KEYS}/ca.crt",
+        "--requestheader-allowed-names=front-proxy",
+        "--requestheader-extra-headers-prefix=X-Remote-Extra-",
+        "--requestheader-group-headers=X-Remote-Group",
+        "--requestheader-username-headers=X-Remote-User",
+        f"--proxy-client-cert-file={KEYS}/front-proxy.crt",
+        f"--proxy-client-key-file={KEYS}/front-proxy.key",
+        "--enable-aggregator-routing=true",
+        f"--cert-dir={directory}",
+    ]
+
+
 def _words(programs: Path) -> dict[str, Sequence[str | Path]]:
     """The commands of the processes, in the order of their start."""
     of = {name: f"--kubeconfig={KEYS}/{name}.kubeconfig" for name in ("controller-manager", "scheduler")}
     return {
-        "etcd": [
-            programs / "etcd",
-            f"--data-dir={STATE}/etcd",
-            "--name=cluster",
-            "--listen-client-urls=http://127.0.0.1:2379",
-            "--advertise-client-urls=http://127.0.0.1:2379",
-            "--listen-peer-urls=http://127.0.0.1:2380",
-            "--initial-advertise-peer-urls=http://127.0.0.1:2380",
-            "--initial-cluster=cluster=http://127.0.0.1:2380",
-            # What is lost with the machine may be lost: nothing of it is kept.
-            "--unsafe-no-fsync",
-            # A machine that has other work is no dead leader.
-            "--heartbeat-interval=1000",
-            "--election-timeout=10000",
-        ],
-        "kube-apiserver": [
-            programs / "kube-apiserver",
-            "--etcd-servers=http://127.0.0.1:2379",
-            f"--advertise-address={API}",
-            "--secure-port=6443",
-            f"--service-cluster-ip-range={SERVICES}",
-            f"--tls-cert-file={KEYS}/apiserver.crt",
-            f"--tls-private-key-file={KEYS}/apiserver.key",
-            f"--client-ca-file={KEYS}/ca.crt",
-            f"--kubelet-client-certificate={KEYS}/apiserver-kubelet.crt",
-            f"--kubelet-client-key={KEYS}/apiserver-kubelet.key",
-            f"--kubelet-certificate-authority={KEYS}/ca.crt",
-            "--kubelet-preferred-address-types=InternalIP",
-            "--service-account-issuer=https://kubernetes.default.svc.cluster.local",
-            f"--service-account-key-file={KEYS}/service.pub",
-            f"--service-account-signing-key-file={KEYS}/service.key",
-            "--authorization-mode=Node,RBAC",
-            "--enable-admission-plugins=NodeRestriction",
-            "--allow-privileged=true",
-            f"--requestheader-client-ca-file={KEYS}/ca.crt",
-            "--requestheader-allowed-names=front-proxy",
-            "--requestheader-extra-headers-prefix=X-Remote-Extra-",
-            "--requestheader-group-headers=X-Remote-Group",
-            "--requestheader-username-headers=X-Remote-User",
-            f"--proxy-client-cert-file={KEYS}/front-proxy.crt",
-            f"--proxy-client-key-file={KEYS}/front-proxy.key",
-            "--enable-aggregator-routing=true",
-            f"--cert-dir={STATE}/apiserver",
-        ],
+        "etcd": etcd(programs / "etcd", STATE / "etcd", 2379),
+        "kube-apiserver": api_server(programs / "kube-apiserver", 2379, 6443, STATE / "apiserver"),
         "kube-controller-manager": [
             programs / "kube-controller-manager",
             of["controller-manager"],
@@ -117,21 +127,28 @@ def start(programs: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)
     _lay_wires()
     pki.make(KEYS)
-    kubectl = STATE / "kubectl"
-    kubectl.write_text(
-        "#!/bin/sh\n# kubectl of this cluster, in the control plane's network.\n"
-        f"export KUBECONFIG={KEYS}/admin.kubeconfig\n"
-        f'exec nsenter --net=/run/netns/{namespace()} {programs}/kubectl "$@"\n'
-    )
-    kubectl.chmod(0o755)
+    kubectl = write_kubectl(STATE / "kubectl", programs)
     for name, words in _words(programs).items():
         spawn(name, inside("", words))
         if name == "kube-apiserver":
-            until(lambda: run([kubectl, "get", "--raw", "/readyz"], seconds=30) == "ok", 300, _log_of(name))
+            await_ready(kubectl, name)
 
 
-def _log_of(name: str) -> str:
-    return f"{name} ready (its log: {STATE}/log/{name}.log)"
+def write_kubectl(path: Path, programs: Path, *words: str) -> Path:
+    """Write a program that is kubectl in the control plane's network, with some words before those of its user; return its path."""
+    path.write_text(
+        "#!/bin/sh\n# kubectl of this cluster, in the control plane's network.\n"
+        f"export KUBECONFIG={KEYS}/admin.kubeconfig\n"
+        f'exec nsenter --net=/run/netns/{namespace()} {" ".join([f"{programs}/kubectl", *words])} "$@"\n'
+    )
+    path.chmod(0o755)
+    return path
+
+
+def await_ready(kubectl: Path, name: str) -> None:
+    """Return when an API server is ready; ``name``: that of its process."""
+    what = f"{name} ready (its log: {STATE}/log/{name}.log)"
+    until(lambda: run([kubectl, "get", "--raw", "/readyz"], seconds=30) == "ok", 300, what)
 
 
 def spawn(name: str, words: Sequence[str | Path]) -> int:

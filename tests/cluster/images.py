@@ -1,4 +1,4 @@
-"""Images of the cluster: those of this checkout, and two that are made of one static program each."""
+"""Images of the cluster: those of this checkout, and some that are made of one static program each."""
 
 from __future__ import annotations
 
@@ -17,10 +17,7 @@ from tests.cluster.places import CACHE, ROOT, SOURCES, ClusterError, run
 SINGLE = ("pause", "coredns")
 
 #: Targets of stand_ins/Dockerfile, and the names by which manifests know them.
-STAND_INS = {
-    "git-sync": "registry.k8s.io/git-sync/git-sync:v4.4.0",
-    "prometheus": "docker.io/saltern-cluster/prometheus:1",
-}
+STAND_INS = {"git-sync": "registry.k8s.io/git-sync/git-sync:v4.4.0"}
 
 #: Targets of docker/Dockerfile that the manifests name.
 TARGETS = (
@@ -36,11 +33,12 @@ def single(program: str, programs: Path) -> Path:
         return archive
     layer = io.BytesIO()
     with tarfile.open(fileobj=layer, mode="w") as tar:
-        _add(tar, program, (programs / program).read_bytes(), 0o755)
+        # /bin: the Prometheus operator names its reloader by this path.
+        _add(tar, f"bin/{program}", (programs / program).read_bytes(), 0o755)
     config = {
         "architecture": "amd64",
         "os": "linux",
-        "config": {"Entrypoint": [f"/{program}"], "User": "65532:65532"},
+        "config": {"Entrypoint": [f"/bin/{program}"], "User": "65532:65532"},
         "rootfs": {"type": "layers", "diff_ids": [f"sha256:{hashlib.sha256(layer.getvalue()).hexdigest()}"]},
         "history": [{"created_by": "tests/cluster/images.py"}],
     }

@@ -296,10 +296,6 @@ class Node:
         """The last lines of a unit."""
         return self.run("journalctl", "--no-pager", "-u", unit, "-n", str(lines), check=False)
 
-    def images(self) -> set[str]:
-        """Names of the images that the node has."""
-        return set(self.run("ctr", "-n", "k8s.io", "images", "list", "-q").split())
-
     def bring(self, archive: Path) -> None:
         """Import an archive of images."""
         with archive.open("rb") as opened:

@@ -34,23 +34,45 @@ PACKAGES = {
         "github.com/prometheus-operator/prometheus-operator/cmd/prometheus-config-reloader",
         "operator",
     ),
+    "prometheus": ("github.com/prometheus/prometheus/cmd/prometheus", "prometheus"),
 }
 
+#: Program -> tags of its build. Of Prometheus' ways to find targets, the one by Kubernetes: with all of them, half an hour more.
+_TAGS = {"prometheus": "remove_all_sd,enable_kubernetes_sd"}
+
 #: Folders whose programs are no part of the cluster itself: each is built when a test wants it, into a directory of its own.
-APART = ("metrics", "operator")
+APART = ("metrics", "operator", "prometheus", "apis")
+
+#: Older minor versions of Kubernetes: apis/MINOR is a part with an API server and nothing else.
+MINORS = ("1.31", "1.32", "1.33")
+
+_API_SERVER = PACKAGES["kube-apiserver"][0]
 
 
 def names(part: str) -> list[str]:
-    """The programs of a part: "." or one of APART."""
+    """The programs of a part: ".", one of APART, or apis/MINOR."""
+    if part.startswith("apis/"):
+        return ["kube-apiserver"]
     return [name for name, (_, folder) in PACKAGES.items() if (folder if folder in APART else ".") == part]
 
 
-#: What the API server, and with it `kubectl version`, calls itself.
-_STAMPS = {
-    "k8s.io/component-base/version.gitVersion": f"v{VERSION}",
-    "k8s.io/component-base/version.gitMajor": VERSION.split(".")[0],
-    "k8s.io/component-base/version.gitMinor": VERSION.split(".")[1],
-}
+def version(part: str) -> str:
+    """Version of Kubernetes that a part has in its go.mod: that of the cluster, or of apis/MINOR."""
+    if not part.startswith("apis/"):
+        return VERSION
+    for line in (SOURCES / part / "go.mod").read_text("utf-8").splitlines():
+        if line.split()[:1] == ["k8s.io/kubernetes"]:
+            return line.split()[1].removeprefix("v")
+    raise ClusterError(f"{SOURCES / part}/go.mod requires no k8s.io/kubernetes")
+
+
+def _stamps(part: str) -> dict[str, str]:
+    """What the API server, and with it `kubectl version`, calls itself."""
+    number = version(part)
+    major, minor, _ = number.split(".")
+    where = "k8s.io/component-base/version"
+    return {f"{where}.gitVersion": f"v{number}", f"{where}.gitMajor": major, f"{where}.gitMinor": minor}
+
 
 #: Seconds for one program, on a machine that has other work.
 _PATIENCE = 7200
@@ -63,11 +85,12 @@ def directory(part: str = ".") -> Path:
     for path in sorted([*inside.rglob("go.mod"), *inside.rglob("go.sum"), *inside.rglob("*.go")]):
         if part != "." or path.relative_to(inside).parts[0] not in APART:
             digest.update(path.read_bytes())
-    return CACHE / f"{'bin' if part == '.' else part}-{VERSION}-{digest.hexdigest()[:12]}"
+    name = "bin" if part == "." else part.split("/")[0]
+    return CACHE / f"{name}-{version(part)}-{digest.hexdigest()[:12]}"
 
 
 def build(part: str = ".") -> Path:
-    """Build what is missing of a part; return the directory of its programs. An hour on two busy cores, at once the second time."""
+    """Build what is missing of a part; return the directory of its programs. An hour on two busy cores, at once the next time."""
     target = directory(part)
     target.mkdir(parents=True, exist_ok=True)
     missing = [name for name in names(part) if not (target / name).exists()]
@@ -76,7 +99,7 @@ def build(part: str = ".") -> Path:
     for number, name in enumerate(missing, 1):
         sys.stdout.write(f"cluster: building {name} ({number} of {len(missing)})\n")
         sys.stdout.flush()
-        _build_one(name, target)
+        _build_one(name, part, target)
     return target
 
 
@@ -88,11 +111,11 @@ def definitions() -> list[Path]:
     return sorted((place / "example" / "prometheus-operator-crd").glob("monitoring.coreos.com_*.yaml"))
 
 
-def _build_one(name: str, target: Path) -> None:
-    package, folder = PACKAGES[name]
-    flags = " ".join(["-s -w", *(f"-X {key}={value}" for key, value in _STAMPS.items())])
+def _build_one(name: str, part: str, target: Path) -> None:
+    package, folder = (_API_SERVER, part) if part.startswith("apis/") else PACKAGES[name]
+    flags = " ".join(["-s -w", *(f"-X {key}={value}" for key, value in _stamps(part).items())])
     # Whole or not at all: a build that is ended leaves no program behind.
-    part = target / f"{name}.part"
+    unfinished = target / f"{name}.part"
     done = subprocess.run(
         [
             "nice",
@@ -104,10 +127,12 @@ def _build_one(name: str, target: Path) -> None:
             "2",
             "-trimpath",
             "-buildvcs=false",
+            "-tags",
+            _TAGS.get(name, ""),
             "-ldflags",
             flags,
             "-o",
-            part,
+            unfinished,
             package,
         ],
         cwd=SOURCES / folder,
@@ -119,4 +144,4 @@ def _build_one(name: str, target: Path) -> None:
     )
     if done.returncode:
         raise ClusterError(f"go build {package}: exit code {done.returncode}\n{done.stderr[-4000:]}")
-    part.rename(target / name)
+    unfinished.rename(target / name)

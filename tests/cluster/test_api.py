@@ -1,14 +1,17 @@
-"""Every overlay at a real API server: strict validation, admission and defaults, nothing that is warned of."""
+"""Every overlay at real API servers of four minor versions: strict validation, admission, defaults, no warning."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
 
 from tests.cluster.cluster import Cluster
-from tests.cluster.programs import definitions
+from tests.cluster.kubectl import Kubectl
+from tests.cluster.older_api import OlderApi
+from tests.cluster.programs import MINORS, VERSION, definitions
 from tests.k8s.rendered import K8S, OVERLAYS, Object, composed
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(3600)]
@@ -24,13 +27,33 @@ COMPONENTS = (
 )
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _prepared(api: Cluster) -> None:
-    """What must be there before anything is tried: the two namespaces, and the kinds of components/monitoring."""
+@pytest.fixture(scope="module", params=[VERSION, *MINORS])
+def server(request: pytest.FixtureRequest, api: Cluster) -> Iterator[Kubectl]:
+    """The cluster's own API server, then each of the older ones."""
+    if request.param == VERSION:
+        _prepare(api)
+        yield api
+        return
+    made = OlderApi(request.param)
+    try:
+        made.start()
+        _prepare(made)
+        # A controller makes it elsewhere: Pod Security is asked only about pods that could be.
+        for space in ("saltern", "saltern-minions"):
+            made.apply(
+                {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default", "namespace": space}}
+            )
+        yield made
+    finally:
+        made.stop()
+
+
+def _prepare(server: Kubectl) -> None:
+    """Bring what must be there before anything is tried: the two namespaces, and the kinds of components/monitoring."""
     for path in ("base/namespace.yaml", "minions/namespace.yaml"):
-        api.kubectl("apply", "-f", str(K8S / path))
+        server.kubectl("apply", "-f", str(K8S / path))
     for definition in definitions():
-        api.kubectl("apply", "--server-side", "-f", str(definition))
+        server.kubectl("apply", "--server-side", "-f", str(definition))
 
 
 def _assert_accepted(said: str, objects: list[Object]) -> None:
@@ -40,25 +63,46 @@ def _assert_accepted(said: str, objects: list[Object]) -> None:
 
 
 @pytest.mark.parametrize("name", OVERLAYS)
-def test_an_overlay_is_accepted(name: str, api: Cluster) -> None:
+def test_an_overlay_is_accepted(name: str, server: Kubectl) -> None:
     overlay = K8S / "overlays" / name
-    code, said = api.tried("apply", "-k", str(overlay), "--dry-run=server", "--validate=strict")
-    objects = [one for one in yaml.safe_load_all(api.kubectl("kustomize", str(overlay))) if one]
+    code, said = server.tried("apply", "-k", str(overlay), "--dry-run=server", "--validate=strict")
+    objects = [one for one in yaml.safe_load_all(server.kubectl("kustomize", str(overlay))) if one]
     assert code == 0, said
     _assert_accepted(said, objects)
+
+
+@pytest.mark.parametrize("name", OVERLAYS)
+@pytest.mark.parametrize("server", MINORS, indirect=True)
+def test_an_overlay_is_applied_to_an_older_version(name: str, server: Kubectl) -> None:
+    """Applied twice by kubectl, and once by the server: the defaults of that version are no change of ours."""
+    overlay = str(K8S / "overlays" / name)
+    try:
+        code, said = server.tried("apply", "-k", overlay, "--validate=strict")
+        assert code == 0, said
+        done = (" created", " configured", " unchanged")
+        assert [line for line in said.splitlines() if not line.endswith(done)] == []
+        code, said = server.tried("apply", "-k", overlay)
+        assert code == 0, said
+        assert [line for line in said.splitlines() if not line.endswith(" unchanged")] == []
+        code, said = server.tried("apply", "-k", overlay, "--server-side", "--force-conflicts")
+        assert code == 0, said
+        assert [line for line in said.splitlines() if not line.endswith(" serverside-applied")] == []
+    finally:
+        # What a Job runs cannot be changed, and each overlay has its own.
+        server.kubectl("-n", "saltern", "delete", "jobs", "--all")
 
 
 @pytest.mark.parametrize("names", COMPONENTS, ids="+".join)
-def test_a_component_is_accepted(names: tuple[str, ...], api: Cluster, tmp_path: Path) -> None:
+def test_a_component_is_accepted(names: tuple[str, ...], server: Kubectl, tmp_path: Path) -> None:
     objects = composed(tmp_path, *names)
     text = yaml.safe_dump_all(objects)
-    code, said = api.tried("apply", "-f", "-", "--dry-run=server", "--validate=strict", stdin=text)
+    code, said = server.tried("apply", "-f", "-", "--dry-run=server", "--validate=strict", stdin=text)
     assert code == 0, said
     _assert_accepted(said, objects)
 
 
-def test_the_job_of_an_operator_is_accepted(api: Cluster) -> None:
-    code, said = api.tried("create", "-k", "k8s/jobs/salt", "--dry-run=server", "--validate=strict")
+def test_the_job_of_an_operator_is_accepted(server: Kubectl) -> None:
+    code, said = server.tried("create", "-k", "k8s/jobs/salt", "--dry-run=server", "--validate=strict")
     assert code == 0, said
     assert "Warning" not in said
 
@@ -105,16 +149,16 @@ LOOSENED: dict[str, tuple[dict[str, object], str]] = {
 }
 
 
-def test_a_pod_of_the_manifest_is_admitted(api: Cluster) -> None:
-    code, said = api.tried("apply", "-f", "-", "--dry-run=server", stdin=yaml.safe_dump(_pod()))
+def test_a_pod_of_the_manifest_is_admitted(server: Kubectl) -> None:
+    code, said = server.tried("apply", "-f", "-", "--dry-run=server", stdin=yaml.safe_dump(_pod()))
     assert code == 0, said
     assert "Warning" not in said
 
 
 @pytest.mark.parametrize("name", LOOSENED)
-def test_pod_security_refuses_a_loosened_pod(name: str, api: Cluster) -> None:
+def test_pod_security_refuses_a_loosened_pod(name: str, server: Kubectl) -> None:
     changes, word = LOOSENED[name]
-    code, said = api.tried("apply", "-f", "-", "--dry-run=server", stdin=yaml.safe_dump(_pod(**changes)))
+    code, said = server.tried("apply", "-f", "-", "--dry-run=server", stdin=yaml.safe_dump(_pod(**changes)))
     assert code != 0
     assert 'violates PodSecurity "restricted:latest"' in said
     assert word in said

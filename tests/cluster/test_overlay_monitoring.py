@@ -39,8 +39,8 @@ class Monitoring:
 
     def install(self) -> None:
         """The metrics server, the operator, Prometheus, the adapter: as a company has them before the master comes."""
-        self.cluster.import_stand_ins("git-sync", "prometheus")
-        for part in ("metrics", "operator"):
+        self.cluster.import_stand_ins("git-sync")
+        for part in ("metrics", "operator", "prometheus"):
             self.cluster.import_programs(part)
         around = SOURCES / "around"
         self.cluster.kubectl("apply", "-k", str(around / "metrics"))
@@ -169,24 +169,26 @@ def _fires_and_clears(monitoring: Monitoring, name: str, trouble: Callable[[], N
 def test_alerts_fire_and_clear(ha: Ha, monitoring: Monitoring, capsys: pytest.CaptureFixture[str]) -> None:
     cluster = ha.cluster
 
-    def scale(name: str, count: int, namespace: str = "saltern") -> Callable[[], None]:
-        def change() -> None:
-            cluster.kubectl("-n", namespace, "scale", name, f"--replicas={count}")
-
-        return change
+    def redis(signal: str) -> None:
+        for name in ("redis-0", "redis-1"):
+            ha.signal(signal, cluster.get("pod", name, namespace="outside"), "redis")
 
     def redis_back() -> None:
-        scale("statefulset/redis", 2, "outside")()
+        redis("CONT")
         until(lambda: not cluster.unready("outside"), PATIENCE, "Redis is ready", pause=2)
         ha.await_rolled()
 
+    def workers(count: int) -> None:
+        cluster.kubectl("-n", "saltern", "scale", "deployment/saltern-mworker", f"--replicas={count}")
+
     def workers_back() -> None:
-        scale("deployment/saltern-mworker", 3)()
+        workers(3)
         ha.await_rolled()
 
     rows = [
-        _fires_and_clears(monitoring, "SalternRedisAway", scale("statefulset/redis", 0, "outside"), redis_back),
-        _fires_and_clears(monitoring, "SalternNoWorkers", scale("deployment/saltern-mworker", 0), workers_back),
+        # Both hang: what is ended would have lost all, for its disk is memory.
+        _fires_and_clears(monitoring, "SalternRedisAway", lambda: redis("STOP"), redis_back),
+        _fires_and_clears(monitoring, "SalternNoWorkers", lambda: workers(0), workers_back),
     ]
     with capsys.disabled():
         sys.stdout.write("\n".join(["", "| Alert | Fires after, s | Clears after, s |", "|---|---|---|", *rows, ""]))
@@ -217,7 +219,7 @@ def test_workers_are_added_for_requests_in_hand(
         return {"External", "ContainerResource"} <= found.keys()
 
     until(measured, 300, "the autoscaler has both metrics", pause=3)
-    assert _replicas(ha) == 3
+    had = _replicas(ha)
     top = (ROOT / "examples/srv/pillar/top.sls").read_text("utf-8")
     ha.commit({"pillar/slow.sls": _SLOW, "pillar/top.sls": top.replace("'*':\n", "'*':\n    - slow\n")})
     try:
@@ -228,7 +230,7 @@ def test_workers_are_added_for_requests_in_hand(
         started = time.monotonic()
         for _ in range(8):
             ha.cluster.cli("salt", "--async", "*", "pillar.items")
-        until(lambda: _replicas(ha) > 5, 200, f"workers are added: {_conditions(ha)}", pause=1)
+        until(lambda: _replicas(ha) > had, 200, f"workers are added: {_conditions(ha)}", pause=1)
         took = time.monotonic() - started
         ha.await_rolled("deployment/saltern-mworker")
         ready = time.monotonic() - started
@@ -236,7 +238,7 @@ def test_workers_are_added_for_requests_in_hand(
         ha.commit()
     with capsys.disabled():
         sys.stdout.write(
-            f"\n3 pods of workers became {_replicas(ha)}: asked for after {took:.0f} s, ready after {ready:.0f} s\n"
+            f"\n{had} pods of workers became {_replicas(ha)}: asked for after {took:.0f} s, ready after {ready:.0f} s\n"
         )
 
 
