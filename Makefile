@@ -25,7 +25,7 @@ PACKAGES := libs/statecore libs/saltwire libs/masterstore services
 PYTHON_FOUND = $(shell command -v $(PYTHON) || command -v python3)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab lab-down test test-fast test-one coverage check format docs reference recordings tutorial bench bench-jobs bench-states bench-requests bench-api lock oracle wheels deb changelog sbom sbom-images release release-check lock-base audit-dependencies interop api-compare moved-fleet security security-containers security-mutations fuzz browser-test console-test console-check console-screenshots chaos chaos-containers images container-test userland-test hosts-test formulas extensions-test sweep k8s-check k8s-run cluster cluster-down cluster-test clean
+.PHONY: help lab lab-down test test-fast test-one coverage check format docs reference recordings tutorial bench bench-jobs bench-states bench-requests bench-scale bench-api lock oracle wheels deb changelog sbom sbom-images release release-check lock-base audit-dependencies interop api-compare moved-fleet security security-containers security-mutations fuzz browser-test console-test console-check console-screenshots chaos chaos-containers images container-test userland-test hosts-test formulas extensions-test sweep k8s-check k8s-run cluster cluster-down cluster-test clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -97,6 +97,14 @@ bench-states: $(VENV)/.ready oracle ## measure trees of 100 to 10,000 states bes
 bench-requests: $(VENV)/.ready oracle ## measure CPU time for each kind of minions' requests, by role, beside real Salt (5 minutes)
 	$(BIN)/python -m compileall -q libs services
 	$(BIN)/python -m bench.requests --salt $(abspath $(ORACLE))
+
+#: `make bench-scale`: numbers of minions, and directory for the curves.
+MINIONS ?= 1000,3000,10000
+PICTURES ?= docs/operations/pictures
+
+bench-scale: $(VENV)/.ready ## measure a master with up to 10,000 simulated minions, with one and two of each role (20 minutes; MINIONS=, PICTURES=)
+	$(BIN)/python -m compileall -q libs services
+	$(BIN)/python -m bench.scale --minions $(MINIONS) --pictures $(PICTURES)
 
 bench-editor: $(VENV)/.ready ## measure how fast the language server answers on a tree of 500 SLS (a minute)
 	$(BIN)/python -m bench.editor

@@ -5,7 +5,8 @@ python -m bench.crowd --ret PORT --publish PORT --count 500
 Each minion has its own connections and signs in by itself. The minions share a few key pairs, which makes no difference to the
 master. There are two storms: the first sign-in of all at once, and one when they know the master (a reconnect storm). A storm
 begins at a line of input and prints two lines of JSON: one with its times, one with the number of refused minions. From the
-next line of input until the input ends, each job is answered with ``True``.
+next line of input until the input ends, each job is answered with ``True``, and ``state.apply`` with a result of 20 kB.
+--spread: minions of the second storm begin at times that lie evenly in so many seconds, as reconnects of minions do.
 
 Real minions have CPUs of their own; these share the master's. So the time of a storm leaves out the work of minions:
 
@@ -17,6 +18,7 @@ after it    each answer is checked as a minion does: the master's signature, non
 from __future__ import annotations
 
 import argparse
+import collections
 import json
 import select
 import sys
@@ -39,6 +41,17 @@ _AUTH_TIMEOUT = 5.0
 #: Seconds that all of a storm may take.
 _STORM_SECONDS = 300.0
 
+#: Result of a state run of 150 states, about 20 kB.
+LONG_RETURN = {
+    f"file_|-file-{number}_|-/bench/f{number}_|-managed": {
+        "result": True,
+        "comment": "in the correct state",
+        "changes": {},
+        "duration": 1.5,
+    }
+    for number in range(150)
+}
+
 
 @dataclass
 class Simulated:
@@ -60,6 +73,8 @@ class SigningIn:
     machine: SignIn
     sent: bool = False
     answer: bytes = b""
+    #: Seconds after the storm's beginning at which its connection is opened.
+    began: float = 0.0
 
 
 class Crowd:
@@ -85,22 +100,26 @@ class Crowd:
 
         return [SigningIn(one, sign_in(one)) for one in self._minions]
 
-    def storm(self, sign_ins: list[SigningIn]) -> dict[str, Any]:
-        """Sign in all minions at once and measure it.
+    def storm(self, sign_ins: list[SigningIn], spread: float = 0.0) -> dict[str, Any]:
+        """Sign in all minions and measure it: all at once, or beginning at times that lie evenly in ``spread`` seconds.
 
-        Return {"seconds": until the last reply, "late": number of late replies, "crowd": CPU seconds of this process}.
+        Return {"seconds": until the last reply, "late": number of replies that took longer than _AUTH_TIMEOUT, "slowest":
+        seconds of the slowest, "crowd": CPU seconds of this process}.
         """
         for one in sign_ins:
             one.minion.requests.close()
         worked, started = time.process_time(), time.monotonic()
         poller = select.epoll()
         of = {}
-        for one in sign_ins:
-            of[place := one.minion.requests.connect(self._ret_port)] = one
-            poller.register(place, select.EPOLLIN)
+        due = collections.deque((spread * number / max(1, len(sign_ins)), one) for number, one in enumerate(sign_ins))
         took: list[float] = []
-        while len(took) < len(sign_ins) and time.monotonic() - started < _STORM_SECONDS:
-            for place, _ in poller.poll(1):
+        while len(took) < len(sign_ins) and (now := time.monotonic() - started) < _STORM_SECONDS:
+            while due and due[0][0] <= now:
+                began, one = due.popleft()
+                of[place := one.minion.requests.connect(self._ret_port)] = one
+                one.began = began
+                poller.register(place, select.EPOLLIN)
+            for place, _ in poller.poll(max(0.0, min(1.0, due[0][0] - now)) if due else 1):
                 one = of[place]
                 answers = one.minion.requests.receive()
                 if one.minion.requests.ready and not one.sent:
@@ -108,10 +127,11 @@ class Crowd:
                     one.minion.requests.send(b"", one.machine.request())
                 if answers:
                     one.answer = answers[0][-1]
-                    took.append(time.monotonic() - started)
+                    took.append(time.monotonic() - started - one.began)
         seconds = time.monotonic() - started
-        late = sum(one > _AUTH_TIMEOUT for one in took)
-        return {"seconds": seconds, "late": late, "crowd": time.process_time() - worked}
+        late = sum(one > _AUTH_TIMEOUT for one in took) + len(sign_ins) - len(took)
+        slowest = max(took, default=seconds)
+        return {"seconds": seconds, "late": late, "slowest": slowest, "crowd": time.process_time() - worked}
 
     def looked_at(self, sign_ins: list[SigningIn]) -> int:
         """Check the replies as a minion does, open sessions, and return the number of accepted minions."""
@@ -159,8 +179,14 @@ class Crowd:
         if named is not None and minion.id not in named:
             return
         load = {"cmd": "_return", "jid": job["jid"], "fun": job["fun"], "fun_args": job["arg"], "id": minion.id}
-        load |= {"return": job["fun"] != "saltutil.find_job" or {}, "retcode": 0, "success": True}
+        load |= {"return": _result(str(job["fun"])), "retcode": 0, "success": True}
         minion.requests.send(b"", minion.session.seal(load, time.time())[0])
+
+
+def _result(fun: str) -> object:
+    if fun == "state.apply":
+        return LONG_RETURN
+    return {} if fun == "saltutil.find_job" else True
 
 
 def main() -> int:
@@ -172,14 +198,15 @@ def main() -> int:
     for name in ("ret", "publish", "count"):
         parser.add_argument(f"--{name}", type=int, required=True)
     parser.add_argument("--tokens", action="store_true", help="as stock minions: have the master decrypt a token")
+    parser.add_argument("--spread", type=float, default=0.0, help="seconds in which the second storm's minions begin")
     arguments = parser.parse_args()
     crowd = Crowd(arguments.name, arguments.count, arguments.ret, arguments.publish, tokens=arguments.tokens)
-    for _ in range(2):
+    for spread in (0.0, arguments.spread):
         sign_ins = crowd.sign_ins()
         print(json.dumps({"ready": len(sign_ins)}), flush=True)
         if not sys.stdin.readline():
             return 0
-        print(json.dumps(crowd.storm(sign_ins)), flush=True)
+        print(json.dumps(crowd.storm(sign_ins, spread)), flush=True)
         print(json.dumps({"refused": len(sign_ins) - crowd.looked_at(sign_ins)}), flush=True)
     if sys.stdin.readline():
         crowd.listen()

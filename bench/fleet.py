@@ -66,17 +66,17 @@ def cpu(pids: list[int]) -> float:
     return total / _TICKS
 
 
-def _said(crowd: subprocess.Popen[str]) -> dict[str, Any]:
+def said(crowd: subprocess.Popen[str]) -> dict[str, Any]:
     """Return the next line of JSON that a crowd's process prints, parsed as a map. Raises RuntimeError if the process has ended."""
     assert crowd.stdout is not None
     line = crowd.stdout.readline()
     if not line:
         raise RuntimeError(f"the crowd has ended with {crowd.wait(60)}; what it said is above")
-    said: dict[str, Any] = json.loads(line)
-    return said
+    found: dict[str, Any] = json.loads(line)
+    return found
 
 
-def _tell(crowd: subprocess.Popen[str]) -> None:
+def tell(crowd: subprocess.Popen[str]) -> None:
     """Write the line that a crowd waits for before it continues."""
     assert crowd.stdin is not None
     crowd.stdin.write("go\n")
@@ -100,17 +100,17 @@ def crowd(
     try:
         storms = []
         for _ in range(2):
-            _said(running)
+            said(running)
             master, _ = parts(system)
             before = cpu(master)
-            _tell(running)
-            storms.append(_said(running))
+            tell(running)
+            storms.append(said(running))
             # With what the master does when everybody has an answer: its events, its caches.
-            storms[-1] |= _said(running)
+            storms[-1] |= said(running)
             storms[-1]["cpu"] = cpu(master) - before
         if listening:
-            _tell(running)
-            _said(running)
+            tell(running)
+            said(running)
         yield storms
     finally:
         running.stdin.close()
@@ -120,9 +120,9 @@ def crowd(
 def pinged(system: System, count: int) -> tuple[float, float]:
     """Return (seconds of one `salt '*' test.ping` of all minions, CPU seconds that the master used for it)."""
     before, started = cpu(parts(system)[0]), time.perf_counter()
-    said = system.run("salt", "*", "test.ping", "--out=json", "--static", "-t", "120", seconds=_CROWD_SECONDS)
+    printed = system.run("salt", "*", "test.ping", "--out=json", "--static", "-t", "120", seconds=_CROWD_SECONDS)
     seconds = time.perf_counter() - started
-    answers = json.loads(said)
+    answers = json.loads(printed)
     missing = count + len(MINIONS) - sum(value is True for value in answers.values())
     if missing:
         raise RuntimeError(f"{system.name}: {missing} of {count} did not return")

@@ -25,7 +25,7 @@ from pathlib import Path
 
 import yaml
 
-from bench.crowd import Crowd, Simulated
+from bench.crowd import LONG_RETURN, Crowd, Simulated
 from bench.fleet import cpu, parts
 from bench.systems import OURS, System, salt, saltern
 
@@ -43,17 +43,6 @@ _PIECE = 1 << 20
 
 #: Seconds that an answer may take.
 _PATIENCE = 60.0
-
-#: Return of a state run of 200 states, about 20 kB.
-_LONG_RETURN = {
-    f"file_|-file-{number}_|-/bench/f{number}_|-managed": {
-        "result": True,
-        "comment": "in the correct state",
-        "changes": {},
-        "duration": 1.5,
-    }
-    for number in range(150)
-}
 
 _GRAINS = {"id": "", "os": "Debian", "os_family": "Debian", "kernel": "Linux", "num_cpus": 2, "ipv4": ["127.0.0.1"]}
 
@@ -138,7 +127,7 @@ def _large_file(system: System) -> Load:
 
 KINDS = {
     "return": Kind("return of a published job", lambda system: _published(system, True), most=_JOBS),
-    "long-return": Kind("return of 20 kB", lambda system: _published(system, _LONG_RETURN), most=_JOBS),
+    "long-return": Kind("return of 20 kB", lambda system: _published(system, LONG_RETURN), most=_JOBS),
     "req": Kind("return with jid req", _requested),
     "event": Kind("event of a minion", _event),
     "pillar": Kind("pillar", _pillar),
