@@ -105,8 +105,8 @@ class Names:
         self.loader = loader
         self.ctx: Any = None
 
-    def names(self, kind: str = "modules") -> list[str]:
-        return ["jinja", "yaml"] if kind == "renderers" else self.loader.names(kind, self.ctx)
+    def names(self, kind: str = "modules", module: str = "") -> list[str]:
+        return ["jinja", "yaml"] if kind == "renderers" else self.loader.names(kind, self.ctx, module)
 
     def doc(self, name: str, kind: str = "modules") -> str | None:
         return self.loader.doc(kind, name, self.ctx)

@@ -327,14 +327,22 @@ class Loader:
                 found[name] = self.modules(kind, name, ctx)
         return found
 
-    def names(self, kind: str, ctx: Context) -> list[str]:
+    def names(self, kind: str, ctx: Context, module: str = "") -> list[str]:
         """Return the sorted names (``module.function``) of all usable functions of one kind, without internal ones
-        (``_name``). All modules of the kind are imported.
+        (``_name``). ``module``: of this module only. All modules of the kind are imported if it is empty.
         """
+        served: Mapping[str, Sequence[LoadedModule]]
+        if module:
+            try:
+                served = {module: self.modules(kind, module, ctx)}
+            except NotAvailable:
+                return []
+        else:
+            served = self.all(kind, ctx)
         return sorted(
             {
                 f"{name}.{function}"
-                for name, modules in self.all(kind, ctx).items()
+                for name, modules in served.items()
                 for loaded in modules
                 for function in loaded.listed
             }

@@ -296,8 +296,9 @@ class Master(Protocol):
 class Catalog(Protocol):
     """Names, docstrings and signatures of the modules that the loader finds, for ``sys.*`` and for hints in messages."""
 
-    def names(self, kind: str = "modules") -> list[str]:
-        """List of all function names "module.function" of one kind of modules (modules, states, grains, returners).
+    def names(self, kind: str = "modules", module: str = "") -> list[str]:
+        """List of all function names "module.function" of one kind of modules (modules, states, grains, returners), or
+        of one ``module`` of this kind: then no other module is imported.
 
         For the kind "renderers": the names of the renderers.
         """

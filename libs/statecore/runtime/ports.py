@@ -127,11 +127,11 @@ class LoaderCatalog:
     def __init__(self, source: ContextSource) -> None:
         self._source = source
 
-    def names(self, kind: str = "modules") -> list[str]:
+    def names(self, kind: str = "modules", module: str = "") -> list[str]:
         if kind == "renderers":
             users = {name.partition(".")[0] for name in self._source.loader.names(kind, self._source.context)}
             return sorted(users.union(render.RENDERERS))
-        return self._source.loader.names(kind, self._source.context)
+        return self._source.loader.names(kind, self._source.context, module)
 
     def doc(self, name: str, kind: str = "modules") -> str | None:
         if kind == "renderers":

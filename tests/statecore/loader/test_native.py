@@ -119,6 +119,15 @@ def test_listing(shelf):
     assert len(ctx.functions) == len(list(ctx.functions)) == len(names)
 
 
+@pytest.mark.parametrize("kind", ["modules", "states", "returners"])
+def test_the_functions_of_each_module_alone_are_those_of_all(shelf, kind):
+    ctx = shelf.context()
+    names = shelf.loader.names(kind, ctx)
+    modules = {name.partition(".")[0] for name in names}
+    assert sorted(name for module in modules for name in shelf.loader.names(kind, ctx, module)) == names
+    assert shelf.loader.names(kind, ctx, "nosuch") == []
+
+
 def test_documentation_and_signatures(shelf):
     ctx = shelf.context()
     assert shelf.loader.doc("modules", "test.ping", ctx).startswith("Return True, which shows that the minion runs")

@@ -23,6 +23,9 @@ _PLAIN = (
     (re.compile(r"\.\. versionchanged::"), "Changed in version"),
 )
 
+#: Characters that make a pattern a glob.
+_GLOB = re.compile(r"[*?\[]")
+
 #: Types of every argument in a schema: signatures have no better information.
 _TYPES = ("boolean", "integer", "number", "string")
 
@@ -199,10 +202,18 @@ def _item(kind: str, name: str, default: object) -> dict[str, object]:
 
 
 def _functions(ctx: Context, kind: str, patterns: tuple[str, ...]) -> list[str]:
-    names = ctx.catalog.names(kind)
+    names = _names(ctx, kind, patterns)
     if not patterns:
         return sorted(names)
     return sorted(name for name in names if any(_listed(name, pattern) for pattern in patterns))
+
+
+def _names(ctx: Context, kind: str, patterns: Sequence[str]) -> list[str]:
+    """Return the names of all functions that may match one of the patterns. To import every module takes seconds."""
+    modules = {pattern.partition(".")[0] for pattern in patterns}
+    if not modules or any(not module or _GLOB.search(module) for module in modules):
+        return ctx.catalog.names(kind)
+    return sorted(name for module in modules for name in ctx.catalog.names(kind, module))
 
 
 def _listed(name: str, pattern: str) -> bool:
@@ -217,7 +228,7 @@ def _modules(ctx: Context, kind: str, patterns: tuple[str, ...]) -> list[str]:
 
 
 def _wanted(ctx: Context, kind: str, patterns: Sequence[str]) -> list[str]:
-    names = ctx.catalog.names(kind)
+    names = _names(ctx, kind, patterns)
     if not patterns:
         return names
     return [name for name in names if any(_documented(name, pattern) for pattern in patterns)]
@@ -230,4 +241,4 @@ def _documented(name: str, pattern: str) -> bool:
 
 
 def _argspecs(ctx: Context, kind: str, pattern: str) -> dict[str, dict[str, object] | None]:
-    return {name: ctx.catalog.argspec(name, kind) for name in ctx.catalog.names(kind) if _listed(name, pattern)}
+    return {name: ctx.catalog.argspec(name, kind) for name in _names(ctx, kind, [pattern]) if _listed(name, pattern)}

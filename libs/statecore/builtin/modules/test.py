@@ -269,9 +269,8 @@ def provider(ctx: Context, module: str) -> str:
     """Return the name of the file that implements an execution module on this host (``pkg`` -> ``pkg_apt``), "" if
     there is none.
     """
-    prefix = f"{module}."
-    name = next((each for each in ctx.catalog.names() if each.startswith(prefix)), None)
-    return _file_of(ctx, name) if name else ""
+    names = ctx.catalog.names(module=module) if module else []
+    return _file_of(ctx, names[0]) if names else ""
 
 
 def providers(ctx: Context) -> dict[str, str]:

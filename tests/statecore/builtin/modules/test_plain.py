@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from statecore.loader import Loader
 from statecore.model.errors import CallFailed, CommandError, InvocationError
 
 CALLS = [
@@ -153,6 +154,27 @@ def test_versions(plain):
 
 def test_providers_names_files(plain):
     assert plain.call("test.providers")["grains"] == "grains"
+
+
+@pytest.mark.parametrize(
+    ("fun", "args"),
+    [
+        ("sys.doc", ("test.ping",)),
+        ("sys.doc", ("nosuch",)),
+        ("sys.argspec", ("test.arg*",)),
+        ("sys.state_doc", ("file.managed", "test")),
+        ("sys.list_functions", ("test", "grains.*")),
+        ("test.provider", ("grains",)),
+    ],
+)
+def test_a_question_about_one_module_loads_no_other(plain, monkeypatch, fun, args):
+    expected = plain.call(fun, *args)
+
+    def refuse(*_):
+        raise AssertionError("all modules were loaded, which takes seconds")
+
+    monkeypatch.setattr(Loader, "all", refuse)
+    assert plain.call(fun, *args) == expected
 
 
 def test_documentation(plain):
