@@ -1,7 +1,8 @@
 """X.509 keys, certificates, signing requests and revocation lists, with the names that Salt's ``x509`` module uses.
 
 The functions take and return values; callers read files and call other minions. Importing a module of this package
-loads the library ``cryptography``. Only the execution and state modules ``x509`` import it, on their first use.
+loads the library ``cryptography``. Only the modules ``x509`` and ``ssh_pki`` import
+it, on their first use.
 
 ``names``         distinguished and general names, object identifiers, serial numbers
 ``extensions``    extensions from Salt's arguments
@@ -11,5 +12,8 @@ loads the library ``cryptography``. Only the execution and state modules ``x509`
 ``issuing``       makes keys, signs, encodes
 ``arguments``     checks the arguments of a call and loads its keys and certificates
 ``policies``      merges a signing policy with a caller's arguments
+``peers``         signing policies of a minion, and requests to a minion that signs for others
 ``references``    reads a key or certificate that an argument names
+``host_files``    writes a key or certificate to a file of the host
+``state_file``    the file of a state: its content, owner and mode, and how it is written
 """

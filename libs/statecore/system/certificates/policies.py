@@ -25,7 +25,7 @@ def short(given: Mapping[str, object]) -> dict[str, object]:
     return found
 
 
-def read(policy: object, name: str) -> dict[str, object]:
+def as_map(policy: object, name: str) -> dict[str, object]:
     """Return a signing policy from configuration or pillar as one map. ``policy`` is a map, or a list of maps that are
     merged.
 
@@ -35,7 +35,12 @@ def read(policy: object, name: str) -> dict[str, object]:
     rows = [row for row in given if isinstance(row, Mapping)]
     if len(rows) < len(given):
         raise InvocationError(f"the signing policy '{name}' is a map, or a list of maps, not {policy!r}")
-    return short({key: value for row in rows for key, value in row.items()})
+    return {key: value for row in rows for key, value in row.items()}
+
+
+def read(policy: object, name: str) -> dict[str, object]:
+    """Return a signing policy of ``x509`` as one map, with short names. Raise InvocationError if it has another form."""
+    return short(as_map(policy, name))
 
 
 def merged(policy: Mapping[str, object], given: Mapping[str, object]) -> dict[str, object]:

@@ -4,6 +4,8 @@ itself as text or bytes.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from statecore.host.content import managed_file
 from statecore.model.errors import CommandError, InvocationError
 from statecore.model.ports import ManagedHost
@@ -14,9 +16,9 @@ class NoSuchFile(CommandError):
     """Error: an argument names the path of a key or certificate, and no file exists there (yet)."""
 
 
-def content(host: ManagedHost, reference: object) -> bytes:
+def content(host: ManagedHost, reference: object, decode: Callable[[str], bytes] = loading.decoded) -> bytes:
     """Return the bytes of a key or certificate. The argument ``reference`` is a path of the host, or the data as text
-    or bytes.
+    or bytes. ``decode`` returns the bytes of text.
 
     Raise NoSuchFile if the path does not exist, HostError if it is not a regular file, InvocationError for a value that
     is neither a path nor data.
@@ -29,7 +31,7 @@ def content(host: ManagedHost, reference: object) -> bytes:
             "(PEM|hex|base64)-encoded string or raw bytes."
         )
     if not is_path(reference):
-        return loading.decoded(reference)
+        return decode(reference)
     data = managed_file.read(host.path(reference), reference)
     if data is None:
         raise NoSuchFile(f"there is no file {reference}")

@@ -252,9 +252,10 @@ REFUSED = [
 
 
 def asked_of_salt(oracle, host, calls):
-    asked = {"policies": placed(POLICIES, host.marks), "calls": placed(calls, host.marks)}
+    asked = {"module": "x509_v2", "option": "x509_signing_policies"}
+    asked |= {"policies": placed(POLICIES, host.marks), "calls": placed(calls, host.marks)}
     done = subprocess.run(
-        [oracle.venv / "bin/python", Path(__file__).with_name("salt_x509.py")],
+        [oracle.venv / "bin/python", Path(__file__).with_name("salt_certificates.py")],
         input=json.dumps(asked),
         capture_output=True,
         text=True,

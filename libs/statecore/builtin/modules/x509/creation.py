@@ -6,13 +6,14 @@ from typing import Any
 
 from cryptography import x509
 
-from statecore.builtin.modules.x509.host_files import encoded_result, reader, write_file
+from statecore.builtin.modules.x509.host_files import encoded_result, reader
 from statecore.builtin.modules.x509.signers import policy_of, signed_by, write_copy
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
 from statecore.system.certificates import arguments, issuing, loading, policies
 from statecore.system.certificates.arguments import CertificateOrder
 from statecore.system.certificates.arguments import passphrase as password
+from statecore.system.certificates.host_files import write_file
 
 
 def create_private_key(

@@ -1,14 +1,10 @@
-"""Functions that read arguments (paths or content) and write files on the managed host. Helpers of the ``x509``
-execution module.
-"""
+"""Functions that read arguments (paths or content) and encode results. Helpers of the ``x509`` execution module."""
 
 from __future__ import annotations
 
 import base64
 from collections.abc import Callable
 
-from statecore.host.content import managed_file
-from statecore.host.content.managed_file import Attributes
 from statecore.model.context import Context
 from statecore.system.certificates import issuing, references
 
@@ -27,11 +23,3 @@ def encoded_result(data: bytes, encoding: str, raw: bool) -> object:
     if raw:
         return data
     return data.decode() if encoding in issuing.TEXT else base64.b64encode(data).decode()
-
-
-def write_file(ctx: Context, path: str, data: bytes, mode: int | None = None) -> None:
-    """Write a file of the host. A new file has mode 0600 by default. Raise HostError if this fails."""
-    real_path = ctx.host.path(path)
-    if mode is None and not real_path.exists():
-        mode = 0o600
-    managed_file.replace(ctx.host, real_path, data, Attributes(mode=mode))

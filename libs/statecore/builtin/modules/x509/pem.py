@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-from statecore.builtin.modules.x509.host_files import write_file
 from statecore.builtin.modules.x509.inspection import _matching
 from statecore.model.context import Context
 from statecore.model.errors import InvocationError
 from statecore.system.certificates import references
+from statecore.system.certificates.host_files import write_file
 
 _ENTRY = (
     r"(-----BEGIN {kind}-----)\s+(?:(Proc-Type: 4,ENCRYPTED)\s*)?"

@@ -9,15 +9,13 @@ from collections.abc import Mapping
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 
-from statecore.builtin.modules.x509.host_files import reader, write_file
+from statecore.builtin.modules.x509.host_files import reader
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
-from statecore.system.certificates import descriptions, issuing, loading, policies, references
+from statecore.system.certificates import descriptions, issuing, loading, peers, policies
 from statecore.system.certificates.arguments import passphrase as password
+from statecore.system.certificates.host_files import write_file
 from statecore.system.certificates.loading import PrivateKey
-
-#: Seconds to wait for the signing minion's return.
-_TIMEOUT = 60
 
 #: Arguments that only the signer sets: its keys, and the directory of its copies.
 SIGNERS: frozenset[str] = frozenset(
@@ -40,13 +38,7 @@ def policy_of(ctx: Context, name: str | None) -> dict[str, object]:
 
     Raise InvocationError for an invalid policy.
     """
-    if name is None:
-        return {}
-    for ask, more in (("pillar.get", {"unmask": True}), ("config.get", {})):
-        found = ctx.call(ask, "x509_signing_policies", {}, **more)
-        if isinstance(found, Mapping) and found.get(name):
-            return policies.read(found[name], name)
-    return {}
+    return policies.read(peers.configured_policy(ctx, "x509_signing_policies", name), str(name))
 
 
 def request_signing(
@@ -55,20 +47,7 @@ def request_signing(
     """Call ``x509.sign_remote_certificate`` on another minion and return the ``data`` of its result. Raise CommandError
     if that minion refuses.
     """
-    if not policy:
-        raise InvocationError("signing_policy must be specified to request a certificate from a remote ca_server")
-    arguments = [policy, dict(given), only_policy]
-    answer = ctx.call("publish.publish", ca_server, "x509.sign_remote_certificate", arg=arguments, timeout=_TIMEOUT)
-    if not answer:
-        raise CommandError(
-            "ca_server did not respond. Salt master must permit peers to call the sign_remote_certificate function."
-        )
-    returned = next(iter(answer.values())) if isinstance(answer, Mapping) else None
-    if not isinstance(returned, Mapping) or "data" not in returned:
-        raise CommandError(f"Received invalid return value from ca_server: {str(returned)[:200]}")
-    if returned.get("errors"):
-        raise CommandError("ca_server reported errors:\n" + "\n".join(map(str, returned["errors"])))
-    return returned["data"]
+    return peers.request_signing(ctx, "x509.sign_remote_certificate", ca_server, policy, given, only_policy=only_policy)
 
 
 def signed_by(
@@ -111,12 +90,3 @@ def write_copy(ctx: Context, certificate: x509.Certificate, given: Mapping[str, 
     if not ctx.host.path(directory).is_dir():
         raise CommandError(f"copypath: there is no directory {directory}")
     write_file(ctx, f"{directory.rstrip('/')}/{name}", certificate.public_bytes(serialization.Encoding.PEM))
-
-
-def need_no_paths(given: Mapping[str, object]) -> None:
-    """Raise InvocationError if an argument of a certificate request is a path, because it would be a path on the
-    signing minion.
-    """
-    for name in ("public_key", "csr"):
-        if references.is_path(given.get(name)):
-            raise InvocationError(f"{name}: give the content, not a path: the path would be read on the ca_server")

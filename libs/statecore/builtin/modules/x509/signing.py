@@ -7,8 +7,8 @@ from cryptography.hazmat.primitives import serialization
 from statecore.builtin.modules.x509 import signers
 from statecore.builtin.modules.x509.host_files import reader
 from statecore.model.context import Context
-from statecore.model.errors import CommandError, StatecoreError
-from statecore.system.certificates import arguments, loading, policies
+from statecore.model.errors import StatecoreError
+from statecore.system.certificates import arguments, loading, peers, policies
 
 
 def get_signing_policy(ctx: Context, signing_policy: str | None, ca_server: str | None = None) -> dict[str, object]:
@@ -44,31 +44,21 @@ def sign_remote_certificate(
     """
     try:
         policy = signers.policy_of(ctx, signing_policy)
-        if not policy:
-            return _refused("signing_policy must be specified and defined on signing minion")
-        if "minions" in policy:
-            asking = more_kwargs.get("__pub_id")
-            if asking is None:
-                return _refused("minion sending this request could not be identified")
-            if not _is_meant(ctx, str(policy.pop("minions")), str(asking)):
-                return _refused("minion not permitted to use specified signing policy")
+        peers.need_allowed(ctx, policy, more_kwargs.get("__pub_id"))
+        policy.pop("minions", None)
         if get_signing_policy_only:
             open_part = {name: value for name, value in policy.items() if "private_key" not in name}
             return {"data": _with_pem(ctx, open_part), "errors": []}
         given = {name: value for name, value in policies.short(kwargs).items() if name not in signers.SIGNERS}
-        signers.need_no_paths(given)
+        peers.need_no_paths(given, "public_key", "csr")
         order = arguments.certificate(reader(ctx), policies.merged(policy, given))
         if order.signing_key is None:
-            return _refused("there is no key to sign with")
+            return peers.refused("there is no key to sign with")
         certificate = order.desired.signed(order.signing_key, order.digest)
         signers.write_copy(ctx, certificate, policy)
         return {"data": certificate.public_bytes(serialization.Encoding.DER), "errors": []}
     except StatecoreError as error:
-        return _refused(str(error))
-
-
-def _refused(why: str) -> dict[str, object]:
-    return {"data": None, "errors": [why]}
+        return peers.refused(str(error))
 
 
 def _with_pem(ctx: Context, policy: dict[str, object]) -> dict[str, object]:
@@ -77,15 +67,3 @@ def _with_pem(ctx: Context, policy: dict[str, object]) -> dict[str, object]:
         return policy
     certificate = loading.certificate(reader(ctx)(policy["signing_cert"])).certificate
     return policy | {"signing_cert": certificate.public_bytes(serialization.Encoding.PEM).decode()}
-
-
-def _is_meant(ctx: Context, target: str, minion: str) -> bool:
-    if "@" not in target:
-        return bool(ctx.call("match.glob", target, minion))
-    answer = ctx.call("publish.runner", "match.compound_matches", arg=[target, minion])
-    if not isinstance(answer, dict) or "res" not in answer:
-        raise CommandError(
-            "Could not check minion match for compound expression. "
-            "Is this minion allowed to run `match.compound_matches` on the master?"
-        )
-    return bool(answer["res"] == minion)

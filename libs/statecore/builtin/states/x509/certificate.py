@@ -6,12 +6,12 @@ from datetime import UTC, datetime, timedelta
 
 from cryptography import x509
 
-from statecore.builtin.states.x509.files import FaultOfCall, ManagedFile, split
 from statecore.model.context import Context
 from statecore.model.errors import InvocationError
 from statecore.model.types import Plan
 from statecore.system.certificates import arguments, desired, issuing, loading, policies, references
 from statecore.system.certificates.arguments import passphrase as password
+from statecore.system.certificates.state_file import FaultOfCall, ManagedFile, split
 
 #: Default number of days before the expiry at which a certificate is recreated, as in Salt 3008.
 _DAYS_REMAINING = 90
@@ -82,6 +82,7 @@ def certificate_managed(
     }
     try:
         given, rest = split({**kwargs, **asked, "check_cmd": check_cmd})
+        rest = policies.short(rest)
         chain = append_certs if isinstance(append_certs, list) else [append_certs] if append_certs else []
         issuing.need_certificate_encoding(encoding, bool(chain))
         left = arguments.whole("days_remaining", days_remaining, _DAYS_REMAINING)

@@ -4,12 +4,12 @@ to a file.
 
 from __future__ import annotations
 
-from statecore.builtin.states.x509.files import FaultOfCall, ManagedFile, need_nothing_more, split
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
 from statecore.model.types import Plan
-from statecore.system.certificates import issuing, loading
+from statecore.system.certificates import issuing, loading, policies
 from statecore.system.certificates.arguments import passphrase as password
+from statecore.system.certificates.state_file import FaultOfCall, ManagedFile, need_nothing_more, split
 
 
 def private_key_managed(
@@ -43,6 +43,7 @@ def private_key_managed(
     """
     try:
         given, rest = split({**kwargs, "check_cmd": check_cmd})
+        rest = policies.short(rest)
         need_nothing_more(rest)
         issuing.need_encoding(encoding, issuing.KEYS)
         size = issuing.need_size(algo, bits or keysize)
@@ -79,6 +80,7 @@ def pem_managed(ctx: Context, name: str, text: object, check_cmd: str | None = N
     """
     try:
         given, rest = split({**kwargs, "check_cmd": check_cmd})
+        rest = policies.short(rest)
         need_nothing_more(rest)
         entry = ctx.call("x509.get_pem_entry", text)
         file = ManagedFile.of(ctx, name, given)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from cryptography import x509
 from cryptography.x509 import InvalidVersion
 
-from statecore.builtin.states.x509.files import FaultOfCall, ManagedFile, split
 from statecore.model.context import Context
 from statecore.model.types import Plan
-from statecore.system.certificates import arguments, issuing, loading, references
+from statecore.system.certificates import arguments, issuing, loading, policies, references
+from statecore.system.certificates.state_file import FaultOfCall, ManagedFile, split
 
 
 def csr_managed(
@@ -32,6 +32,7 @@ def csr_managed(
     """
     try:
         given, rest = split({**kwargs, "check_cmd": check_cmd, "subject": subject})
+        rest = policies.short(rest)
         digest = issuing.need_digest(rest.pop("digest", digest))
         issuing.need_encoding(encoding, issuing.OTHERS)
         file = ManagedFile.of(ctx, name, given)

@@ -8,11 +8,11 @@ from typing import Any
 
 from cryptography import x509
 
-from statecore.builtin.states.x509.files import FaultOfCall, ManagedFile, need_nothing_more, split
 from statecore.model.context import Context
 from statecore.model.errors import InvocationError
 from statecore.model.types import Plan
-from statecore.system.certificates import arguments, desired, issuing, loading, references
+from statecore.system.certificates import arguments, desired, issuing, loading, policies, references
+from statecore.system.certificates.state_file import FaultOfCall, ManagedFile, need_nothing_more, split
 
 #: Default number of days before the expiry at which a list is recreated, as in Salt 3008.
 _DAYS_REMAINING = 30
@@ -46,6 +46,7 @@ def crl_managed(
     """
     try:
         given, rest = split({**kwargs, "check_cmd": check_cmd})
+        rest = policies.short(rest)
         need_nothing_more(rest)
         if extensions is not None and not isinstance(extensions, Mapping):
             raise InvocationError(f"extensions is a map, not {extensions!r}")

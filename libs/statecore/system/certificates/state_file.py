@@ -1,4 +1,6 @@
-"""The file of a managed key or certificate: its current content, its wanted owner and mode, and how it is written."""
+"""The file of a managed key or certificate: its current content, its wanted owner and mode, and how it is written. Shared
+by the states ``x509`` and ``ssh_pki``.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,6 @@ from statecore.host.content.write_plan import Write
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError, StateFailure
 from statecore.model.types import Outcome, Plan, Step
-from statecore.system.certificates import policies
 
 #: Supported arguments of ``file.managed``.
 _TAKEN = frozenset(
@@ -37,7 +38,7 @@ _REFUSED = frozenset(
     {"attrs", "selinux", "win_owner", "win_perms", "win_deny_perms", "win_inheritance", "win_perms_reset"}
 )
 
-#: Arguments of ``file.managed`` without effect here, because PEM is ASCII.
+#: Arguments of ``file.managed`` without effect here, because keys and certificates are ASCII.
 _IDLE = frozenset({"file_encoding", "encoding_errors"})
 
 #: Errors of arguments or unreadable files; their text is the comment of the failed state.
@@ -45,16 +46,16 @@ FaultOfCall = (CommandError, InvocationError)
 
 
 def split(given: Mapping[str, object]) -> tuple[dict[str, object], dict[str, object]]:
-    """Return (arguments of an ``x509`` state about the file such as owner and mode, all other arguments by their short
-    names), both as maps of name to value.
+    """Return (arguments of a state about the file such as owner and mode, all other arguments that are not None), both
+    as maps of name to value.
     """
     ours = {name: value for name, value in given.items() if name in _TAKEN | _REFUSED}
-    rest = {name: value for name, value in given.items() if name not in _TAKEN | _REFUSED | _IDLE}
-    return ours, {name: value for name, value in policies.short(rest).items() if value is not None}
+    known = _TAKEN | _REFUSED | _IDLE
+    return ours, {name: value for name, value in given.items() if name not in known and value is not None}
 
 
 def need_nothing_more(rest: Mapping[str, object]) -> None:
-    """Raise InvocationError if arguments are left that the ``x509`` state does not accept."""
+    """Raise InvocationError if arguments are left that the state does not accept."""
     if rest:
         raise InvocationError(f"Unrecognized keyword arguments: {sorted(rest)}")
 
@@ -76,7 +77,7 @@ class ManagedFile:
 
     @classmethod
     def of(cls, ctx: Context, name: str, given: Mapping[str, Any], mode: str | None = None) -> ManagedFile:
-        """Return the file that an ``x509`` state manages, with its current content. ``mode``: default mode.
+        """Return the file that a state manages, with its current content. ``mode``: default mode.
 
         Raise InvocationError for an unsupported argument or mode, a relative path or a directory; HostError if the path
         cannot be resolved or read.
@@ -101,19 +102,30 @@ class ManagedFile:
         """True if the file does not exist and the state must not create it."""
         return not self.given.get("create", True) and not self.real.is_file()
 
-    def plan(self, what: str, changes: Mapping[str, object], make: Callable[[], bytes], *, again: bool) -> Plan:
+    def plan(
+        self,
+        what: str,
+        changes: Mapping[str, object],
+        make: Callable[[], bytes],
+        *,
+        again: bool,
+        verb: str = "recreate",
+        done: str = "",
+        note: str = "",
+    ) -> Plan:
         """Return a plan that writes the bytes returned by ``make`` to the file, if there are ``changes``. Without
         changes, the plan only corrects owner and mode; it has no steps if these are right too.
 
         ``what``: words for the content in comments, such as "certificate"; ``again``: True if the content exists
-        already.
+        already; ``verb``: what is done then; ``done``: the word for what was done, if it is another; ``note``: further
+        words in test mode.
         """
         if self.left_alone:
             return Plan.unchanged(f"File {self.name} is not present and is not set for creation")
         if not changes:
             owned = self._write(self.old or b"").plan()
             return owned if owned.steps else Plan.unchanged(f"The {what} is in the correct state")
-        verb = "recreate" if again else "create"
+        word = f"{verb if again else 'create'}d"
 
         def work() -> Outcome:
             try:
@@ -122,9 +134,9 @@ class ManagedFile:
                 raise StateFailure(str(error)) from error
             for each in write.plan().steps:
                 each.run()
-            return Outcome(f"The {what} has been {verb}d", changes)
+            return Outcome(f"The {what} has been {done or word}", changes)
 
-        return Plan.change(f"The {what} would have been {verb}d", [Step(f"write {self.name}", work)], changes)
+        return Plan.change(f"The {what} would have been {word}{note}", [Step(f"write {self.name}", work)], changes)
 
     def plan_of(self, content: bytes) -> Plan:
         """Return a plan that writes these bytes to the key's or certificate's file, like ``file.managed``."""
