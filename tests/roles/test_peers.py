@@ -23,6 +23,12 @@ x509_signing_policies:
   for_others: {minions: 'G@id:db1', signing_private_key: /etc/ca.key, signing_cert: /etc/ca.crt}
 """
 
+SSH_POLICIES = """
+ssh_signing_policies:
+  by_name: {minions: web1, signing_private_key: /etc/ssh_ca.key, cert_type: host, key_id: named, all_principals: true}
+  for_others: {minions: db1, signing_private_key: /etc/ssh_ca.key, cert_type: host, all_principals: true}
+"""
+
 CERTIFICATE = """
 {%- for policy in ('by_name', 'by_grain', 'for_others') %}
 /etc/{{ policy }}.crt:
@@ -30,6 +36,16 @@ CERTIFICATE = """
     - ca_server: web2
     - signing_policy: {{ policy }}
     - private_key: /etc/own.key
+{%- endfor %}
+"""
+
+CERTIFICATE_OF_SSH = """
+{%- for policy in ('by_name', 'for_others') %}
+/etc/{{ policy }}.pub:
+  ssh_pki.certificate_managed:
+    - ca_server: web2
+    - signing_policy: {{ policy }}
+    - private_key: /etc/ssh_own.key
 {%- endfor %}
 """
 
@@ -41,7 +57,7 @@ def lab(module_labs: NewLab, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         options={
             "peer": {
                 "web1": ["test.", "schedule.add", {"web2": [{"grains.get": {"args": ["id"]}}]}],
-                "web.": ["x509.sign_remote_certificate"],
+                "web.": ["x509.sign_remote_certificate", "ssh_pki.sign_remote_certificate"],
             },
             "peer_run": {
                 "web1": ["manage.up", "test.arg", {"@wheel": ["key.list_all"]}],
@@ -53,7 +69,7 @@ def lab(module_labs: NewLab, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         }
     )
     pillar = made.tree / "pillar" / "web2.sls"
-    pillar.write_text(pillar.read_text() + POLICIES)
+    pillar.write_text(pillar.read_text() + POLICIES + SSH_POLICIES)
     made.start_all()
     yield made
     assert made.tracebacks() == []
@@ -147,6 +163,20 @@ def test_a_minion_signs_for_another(lab: Lab) -> None:
     shown = lab.salt("web1", "x509.read_certificate", "/etc/by_name.crt")["web1"]
     assert shown["subject"]["CN"] == "named"
     again = lab.salt("web1", "state.apply", "signed", "exclude=[{id: /etc/for_others.crt}]")["web1"]
+    assert all(entry["result"] and not entry["changes"] for entry in again.values())
+
+
+def test_a_minion_signs_ssh_certificates_for_another(lab: Lab) -> None:
+    lab.salt("web2", "ssh_pki.create_private_key", "path=/etc/ssh_ca.key", "algo=ed25519")
+    lab.salt("web1", "ssh_pki.create_private_key", "path=/etc/ssh_own.key", "algo=ed25519")
+    (lab.tree / "salt" / "ssh_signed.sls").write_text(CERTIFICATE_OF_SSH)
+    run = lab.run("salt", "--out", "json", "--static", "web1", "state.apply", "ssh_signed").data["web1"]
+    found = {entry["name"]: (entry["result"], entry["comment"]) for entry in run.values()}
+    assert found["/etc/by_name.pub"][0] is True, found
+    assert found["/etc/for_others.pub"][0] is False
+    assert "minion not permitted to use specified signing policy" in found["/etc/for_others.pub"][1]
+    assert lab.salt("web1", "ssh_pki.read_certificate", "/etc/by_name.pub")["web1"]["key_id"] == "named"
+    again = lab.salt("web1", "state.apply", "ssh_signed", "exclude=[{id: /etc/for_others.pub}]")["web1"]
     assert all(entry["result"] and not entry["changes"] for entry in again.values())
 
 

@@ -98,9 +98,9 @@ FURTHER: Mapping[str, Mapping[str, str]] = {
     "pkg_resource": {"parse_targets": "advisory_ids version"},
     "pkg_rpm": dict.fromkeys(
         (
-            *("autoremove", "del_repo", "file_dict", "file_list", "get_repo", "hold", "info_installed"),
-            *("list_downloaded", "list_patches", "list_pkgs", "list_repos", "modified", "owner", "purge", "remove"),
-            *("unhold", "verify", "version", "version_cmp"),
+            *("autoremove", "del_repo", "diff", "download", "file_dict", "file_list", "get_repo", "hold"),
+            *("info_installed", "list_downloaded", "list_patches", "list_pkgs", "list_repos", "modified", "owner"),
+            *("purge", "remove", "services_need_restart", "unhold", "verify", "version", "version_cmp"),
         ),
         "",
     ),

@@ -17,7 +17,7 @@ from statecore.runtime.runtime import local_runtime
 MODULES = Path(next(iter(builtin.__path__)))
 
 #: Function that reads few keywords, and also takes others as data or has a check of its own.
-OWN = {"ethtool.set_offload", "x509.sign_remote_certificate"}
+OWN = {"ethtool.set_offload", "ssh_pki.sign_remote_certificate", "x509.sign_remote_certificate"}
 
 
 def _reads(function: ast.FunctionDef, kwargs: str) -> set[str] | None:

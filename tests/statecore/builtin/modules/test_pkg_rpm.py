@@ -316,3 +316,97 @@ def test_advisories(plain, told):
     )
     assert plain.call("pkg.list_patches")["A-1"] == {"installed": False, "summary": ["a-1", "b-1"]}
     assert list(plain.call("pkg.list_installed_patches")) == ["A-2"]
+
+
+#: Programs of the host -> the command that downloads, the folder.
+DOWNLOADERS = {
+    ("dnf", "yumdownloader"): ("yumdownloader -q --destdir=/var/cache/dnf/packages a b", "dnf"),
+    ("dnf5",): ("dnf5 -q download --destdir=/var/cache/dnf5/packages a b", "dnf5"),
+    ("yum", "yumdownloader"): ("yumdownloader -q --destdir=/var/cache/yum/packages a b", "yum"),
+}
+
+
+@pytest.mark.parametrize("programs", DOWNLOADERS)
+def test_downloads(plain, told, programs):
+    command, folder = DOWNLOADERS[programs]
+    host = told(*programs)
+    cache = plain.root / f"var/cache/{folder}/packages"
+    cache.mkdir(parents=True)
+    for name in ("a-1-1.x86_64.rpm", "a-b-1-1.x86_64.rpm"):
+        (cache / name).write_bytes(b"rpm")
+    run = host.run
+
+    def downloads(cmd, **options):
+        done = run(cmd, **options)
+        line = host.calls[-1]
+        if line == command:
+            assert not (cache / "a-1-1.x86_64.rpm").exists()
+            (cache / "a-2-1.x86_64.rpm").write_bytes(b"rpm")
+        if line.startswith("rpm -qp"):
+            names = [Path(word).name.rsplit("-", 2) for word in line.split() if word.endswith(".rpm")]
+            rows = [f"{name}\t(none)\t{version}\t1\tx86_64\t0\n" for name, version, _ in names]
+            return CommandResult(0, "".join(rows), "", 1)
+        return done
+
+    host.run = downloads
+    assert plain.call("pkg.download", "a", "b") == {
+        "a": f"/var/cache/{folder}/packages/a-2-1.x86_64.rpm",
+        "_error": "The following package(s) failed to download: b",
+    }
+    assert command in host.calls
+    assert (cache / "a-b-1-1.x86_64.rpm").exists()
+    with pytest.raises(CommandError, match="Unable to download any of the following packages: c"):
+        plain.call("pkg.download", "c")
+    with pytest.raises(InvocationError, match="No packages were specified"):
+        plain.call("pkg.download")
+
+
+def test_nothing_downloads_on_yum_alone(plain, told):
+    told("yum")
+    with pytest.raises(CommandError, match="'yumdownloader' command not available: install yum-utils"):
+        plain.call("pkg.download", "a")
+
+
+def test_differences(plain, told):
+    host = told("dnf", "yumdownloader", "rpm2cpio", "cpio", "diff")
+    (plain.root / "etc").mkdir()
+    for name in ("own", "a.conf"):
+        (plain.root / "etc" / name).write_text("text\n")
+    host.answers["rpm -qf --queryformat %{NAME}\n /etc/a.conf"] = (0, "a", "")
+    host.answers["rpm -qf"] = (1, "", "not owned")
+    assert plain.call("pkg.diff", "/etc/own", "/etc/none") == {"/etc/own": "Not managed", "/etc/none": "N/A"}
+    with pytest.raises(CommandError, match="Unable to download any of the following packages: a"):
+        plain.call("pkg.diff", "/etc/a.conf")
+
+
+#: What needs-restarting prints of dnf and dnf5, and systemctl of the processes.
+RUNNING = {
+    "812": "\u25cf sshd.service - OpenSSH server daemon\n     Loaded: loaded\n",
+    "9": "\u25cf sshd.service - OpenSSH server daemon\n",
+    "77": "\u25cf session-1.scope - Session 1 of User root\n",
+    "3": "",
+}
+
+
+@pytest.mark.parametrize("program", ["dnf", "dnf5"])
+def test_services_to_restart(plain, told, program):
+    host = told(program)
+    host.answers[f"{program} --quiet needs-restarting"] = (
+        1,
+        "812 : /usr/sbin/sshd -D\n9 : sshd\n77 : -bash\n3 : gone\nNo core libraries\n",
+        "",
+    )
+    for process, shown in RUNNING.items():
+        host.answers[f"systemctl status --no-pager --lines=0 {process}"] = (0 if shown else 4, shown, "")
+    with pytest.raises(CommandError, match="systemd is required"):
+        plain.call("pkg.services_need_restart")
+    (plain.root / "run/systemd/system").mkdir(parents=True)
+    assert plain.call("pkg.services_need_restart") == ["sshd"]
+    host.answers[f"{program} --quiet needs-restarting"] = (0, "", "")
+    assert plain.call("pkg.services_need_restart") == []
+
+
+def test_services_to_restart_on_yum(plain, told):
+    told("yum")
+    with pytest.raises(CommandError, match="dnf or dnf5 is required"):
+        plain.call("pkg.services_need_restart")

@@ -11,6 +11,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from statecore.loader import Loader
 from statecore.model.errors import CommandError, InvocationError, StatecoreError
 from statecore.system.ssh_certificates import desired, policies
 
@@ -128,7 +129,6 @@ REFUSED = [
 
 def asked_of_salt(oracle, host, calls):
     asked = {"module": "ssh_pki", "option": "ssh_signing_policies"}
-    # A policy that names the minions that may ask for it cannot be used by the signer itself in Salt.
     asked |= {"policies": placed(POLICIES, host.marks), "calls": placed(calls, host.marks)}
     done = subprocess.run(
         [oracle.venv / "bin/python", Path(__file__).with_name("salt_certificates.py")],
@@ -218,7 +218,7 @@ def test_openssh_reads_them(host, tmp_path):
     done = subprocess.run(["ssh-keygen", "-L", "-f", tmp_path / "cert.pub"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     words = done.stdout.split()
-    assert ["Serial:", "2748"] == words[words.index("Serial:") :][:2]
+    assert words[words.index("Serial:") :][:2] == ["Serial:", "2748"]
     assert {"ann", '"ann"', "user", "certificate"} <= set(words)
 
 
@@ -357,3 +357,34 @@ def test_fingerprints_are_of_the_key(host):
     assert told["issuer_public_key"] == host.marks["CAPUB"]
     assert len(base64.b64decode(told["public_key_fingerprints"]["sha256"])) == 32
     assert told["public_key_fingerprints"]["md5"].count(":") == 15
+
+
+#: What a user's module does with ``salt.utils.sshpki``.
+BACKEND = """
+import salt.utils.sshpki as sshpki
+
+def get_signing_policy(name, ca_server=None, **kwargs):
+    ca = sshpki.load_privkey("{directory}/pki/ca.key")
+    return {{"cert_type": "host", "all_principals": True, "signing_public_key": sshpki.encode_public_key(ca.public_key())}}
+
+def create_certificate(**kwargs):
+    ca = "{directory}/pki/ca.key"
+    policy = {{"signing_private_key": "/pki/ca.key", "cert_type": "host", "all_principals": True}}
+    given = {{name: value for name, value in kwargs.items() if name in ("private_key", "key_id")}}
+    made = __salt__["ssh_pki.create_certificate"](**sshpki.merge_signing_policy(policy, given))
+    assert sshpki.verify_signature(made, sshpki.get_public_key(ca))
+    assert sshpki.load_cert(made).key_id == b"mine"
+    return made
+"""
+
+
+def test_another_backend(host):
+    """The state calls a user's module, which reads keys by Salt's utility."""
+    (host.extension_dir / "modules").mkdir(parents=True)
+    # What a user's module reads are files of its own process.
+    (host.extension_dir / "modules/mypki.py").write_text(BACKEND.format(directory=host.root))
+    host.loader = Loader(host.extension_dir)
+    arguments = {"name": "/pki/c", "backend": "mypki", "private_key": "/pki/one.key", "key_id": "mine"}
+    told = host.state("ssh_pki.certificate_managed", **arguments)
+    assert (told["changes"], told["comment"]) == ({"created": "/pki/c"}, "The certificate has been created")
+    assert host.state("ssh_pki.certificate_managed", **arguments)["changes"] == {}

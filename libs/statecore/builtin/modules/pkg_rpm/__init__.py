@@ -7,14 +7,14 @@ changes. The installed packages are read again only if rpm's database changed.
 
 from __future__ import annotations
 
-from statecore.builtin.modules.pkg_rpm import changes, dnf, files, groups, queries, repositories
+from statecore.builtin.modules.pkg_rpm import changes, dnf, downloads, files, groups, names, queries, repositories
 from statecore.model.context import Context
 from statecore.system.packages import package_requests
 
 VIRTUAL = "pkg"
 
 #: The modules that define the functions of ``pkg`` on RedHat.
-PARTS = (queries, files, changes, groups, repositories)
+PARTS = (queries, names, files, downloads, changes, groups, repositories)
 
 repo_changes = repositories.repo_changes
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from statecore.builtin.modules.pkg_rpm import dnf, inventory, rpm
+from statecore.builtin.modules.pkg_rpm import dnf, inventory
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
 from statecore.system.packages import package_requests
@@ -132,19 +132,6 @@ def version_cmp(ctx: Context, pkg1: str, pkg2: str, ignore_epoch: bool = False, 
     newer.
     """
     return versions.compare(str(pkg1), str(pkg2), ignore_epoch=ignore_epoch)
-
-
-def normalize_name(ctx: Context, name: str) -> str:
-    """Return a package name without its architecture, if that is the host's own (``bash.x86_64`` -> ``bash``)."""
-    return inventory.plain_name(ctx, name)
-
-
-def parse_arch(ctx: Context, name: str) -> dict[str, str | None]:
-    """Split a package name such as ``glibc.i686`` into {"name", "arch"}. The value of "arch" is None for a name without
-    architecture.
-    """
-    plain, named = rpm.split_name(name)
-    return {"name": plain, "arch": named}
 
 
 def resolve_capabilities(ctx: Context, pkgs: Iterable[object], refresh: bool = False, **kwargs: object) -> list[str]:

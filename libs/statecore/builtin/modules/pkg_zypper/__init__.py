@@ -6,6 +6,7 @@ changes. The argument ``root`` of these functions is a directory of the host tha
 
 from __future__ import annotations
 
+from statecore.builtin.modules.pkg_rpm import names
 from statecore.builtin.modules.pkg_zypper import changes, files, listings, locks, queries, repositories
 from statecore.model.context import Context
 from statecore.system.packages import package_requests
@@ -13,7 +14,7 @@ from statecore.system.packages import package_requests
 VIRTUAL = "pkg"
 
 #: The modules that define the functions of ``pkg`` on SUSE.
-PARTS = (queries, listings, changes, locks, files, repositories)
+PARTS = (queries, names, listings, changes, locks, files, repositories)
 
 repo_changes = repositories.repo_changes
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from statecore.builtin.modules import lowpkg_rpm
-from statecore.builtin.modules.pkg_rpm import inventory
+from statecore.builtin.modules.pkg_rpm import inventory, package_diffs
 from statecore.builtin.modules.pkg_zypper import zypper
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
@@ -130,18 +131,9 @@ def diff(ctx: Context, *paths: str, **kwargs: Any) -> dict[str, str]:
 
         salt '*' pkg.diff /etc/apache2/httpd.conf /etc/sudoers
     """
-    found: dict[str, str] = {}
-    owners: dict[str, list[str]] = {}
-    for path in paths:
-        package = str(lowpkg_rpm.owner(ctx, path, **kwargs))
-        if package:
-            owners.setdefault(package, []).append(path)
-        else:
-            found[path] = "Not managed" if ctx.host.path(path).exists() else "N/A"
-    local = download(ctx, *owners, **kwargs) if owners else {}
-    for package, owned in owners.items():
-        if package not in local:
-            raise CommandError(str(local["_error"]))
-        for path in owned:
-            found[path] = lowpkg_rpm.diff(ctx, local[package]["path"], path) or "Unchanged"
-    return found
+
+    def fetch(names: Sequence[str]) -> dict[str, str]:
+        rows = download(ctx, *names, **kwargs)
+        return {name: row if name == "_error" else row["path"] for name, row in rows.items()}
+
+    return package_diffs.differences(ctx, paths, fetch, **kwargs)

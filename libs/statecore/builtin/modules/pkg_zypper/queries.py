@@ -305,19 +305,6 @@ def version_cmp(ctx: Context, ver1: str, ver2: str, ignore_epoch: bool = False, 
     return lowpkg_rpm.version_cmp(ctx, ver1, ver2, ignore_epoch=ignore_epoch)
 
 
-def normalize_name(ctx: Context, name: str) -> str:
-    """Return a package name without its architecture, if that is the host's own (``bash.x86_64`` -> ``bash``)."""
-    return inventory.plain_name(ctx, name)
-
-
-def parse_arch(ctx: Context, name: str) -> dict[str, str | None]:
-    """Split a package name such as ``glibc.i686`` into {"name", "arch"}. The value of "arch" is None for a name without
-    architecture.
-    """
-    plain, named = rpm.split_name(name)
-    return {"name": plain, "arch": named}
-
-
 def _packages(ctx: Context, root: str | None) -> dict[str, list[rpm.RpmPackage]]:
     """Return a map of package name to the installed RpmPackages of this name, without the keys that rpm keeps as packages."""
     if not root:
