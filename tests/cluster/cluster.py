@@ -27,6 +27,9 @@ _VOLUME_SIZE = "128m"
 #: Namespaces that an overlay and its tests fill.
 _NAMESPACES = ("saltern", "saltern-minions", "outside", "monitoring")
 
+#: What the adapter of around/monitoring serves.
+_METRICS_API = "v1beta1.external.metrics.k8s.io"
+
 #: Seconds for nodes, and for pods, to become ready on a busy machine.
 PATIENCE = 600.0
 
@@ -155,6 +158,8 @@ class Cluster(Kubectl):
         if noted.exists() and noted.read_text() == overlay:
             return
         _say(f"emptying the cluster for overlays/{overlay}")
+        # While an API of a namespace does not answer, no namespace ends.
+        self.kubectl("delete", "apiservice", _METRICS_API, "--ignore-not-found")
         self.kubectl("delete", "namespace", *_NAMESPACES, "--ignore-not-found", "--timeout=600s", seconds=630)
         self.kubectl("delete", "persistentvolume", "--all", "--timeout=60s", seconds=90)
         for volume in _VOLUMES:

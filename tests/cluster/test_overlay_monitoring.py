@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
 import sys
@@ -16,7 +17,7 @@ import yaml
 from tests.cluster.cluster import PATIENCE, Cluster
 from tests.cluster.ha import Ha, tls_secret
 from tests.cluster.lab import ROLES
-from tests.cluster.places import SOURCES, until
+from tests.cluster.places import SOURCES, ClusterError, until
 from tests.k8s.rendered import K8S, ROOT
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(7200)]
@@ -139,17 +140,32 @@ def _queries() -> list[tuple[str, str]]:
     return found
 
 
-def test_each_query_of_the_dashboard_is_answered(busy: None, monitoring: Monitoring) -> None:
+#: In queries without a sample on a master that is well: a counter gets its label when there is something to count, and overlays/ha
+#: has no reactor until somebody says which.
+_TROUBLE = (
+    'outcome!="ok"',
+    "salt_requests_refused_total",
+    "salt_messages_dropped_total",
+    "salt_job_minions_given_up_total",
+    "salt_reactions_total",
+)
+
+
+def test_each_query_of_the_dashboard_is_answered(ha: Ha, busy: None, monitoring: Monitoring) -> None:
     """With samples; what happens only in trouble has none until then, and is a query that Prometheus understands."""
+    # Sign-ins: minions that start.
+    ha.cluster.kubectl("-n", "saltern-minions", "rollout", "restart", "daemonset/saltern-minion")
 
     def empty() -> set[str]:
-        return {query for _, query in _queries() if not monitoring.query(query)}
+        return {
+            query
+            for _, query in _queries()
+            if not monitoring.query(query) and not any(word in query for word in _TROUBLE)
+        }
 
-    until(lambda: empty() <= _TROUBLE, 300, "every panel shows something", pause=5)
-
-
-#: Queries that have no sample on a master that is well.
-_TROUBLE: set[str] = set()
+    with contextlib.suppress(ClusterError):
+        until(lambda: not empty(), 300, "every panel shows something", pause=5)
+    assert empty() == set()
 
 
 def _fires_and_clears(monitoring: Monitoring, name: str, trouble: Callable[[], None], mend: Callable[[], None]) -> str:
