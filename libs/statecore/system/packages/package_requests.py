@@ -65,6 +65,12 @@ def wanted(name: str | None, pkgs: object, version: object, normalize: Callable[
     return found
 
 
+def need_one_kind(pkgs: object, sources: object) -> None:
+    """Raise InvocationError if a call of ``pkg.install`` names both packages of repositories and package files."""
+    if pkgs and sources:
+        raise InvocationError("Only one of pkgs and sources can be used.")
+
+
 def packed(sources: object) -> dict[str, str]:
     """Map of package to the path or URL of its package file, from the argument ``sources`` of ``pkg.install``.
 
@@ -179,13 +185,14 @@ def versions(packages: Mapping[str, object], names: Sequence[str], nothing: obje
     return next(iter(found.values())) if len(names) == 1 and names[0] in found else found
 
 
-def compared(before: Mapping[str, object], after: Mapping[str, object]) -> dict[str, object]:
+def compared(before: Mapping[str, object], after: Mapping[str, object], again: Iterable[str] = ()) -> dict[str, object]:
     """Map of package to {"old": version, "new": version} for the packages whose version differs before and after a
-    call.
+    call, and for those that were installed ``again``.
     """
     names = sorted({*before, *after})
-    pairs = {name: {"old": before.get(name, ""), "new": after.get(name, "")} for name in names}
-    return {name: pair for name, pair in pairs.items() if pair["old"] != pair["new"]}
+    pairs = {name: {"old": before.get(name, ""), "new": after.get(name, "")} for name in [*names, *again]}
+    shown = {*again, *(name for name, pair in pairs.items() if pair["old"] != pair["new"])}
+    return {name: pair for name, pair in pairs.items() if name in shown}
 
 
 def refusal(program: str, result: CommandResult, mend: str) -> list[str]:

@@ -238,7 +238,9 @@ def test_files(host):
     assert (host.root / "pki/k.pub").read_text() == host.call("ssh_pki.get_public_key", "/pki/k")
     with pytest.raises(CommandError, match="The file at /pki/k exists and overwrite was set to false"):
         host.call("ssh_pki.create_private_key", algo="ec", path="/pki/k")
+    (host.root / "pki/k").chmod(0o644)
     host.call("ssh_pki.create_private_key", algo="ec", path="/pki/k", overwrite=True, pubkey_suffix=False)
+    assert (host.root / "pki/k").stat().st_mode & 0o777 == 0o600
     assert (host.root / "pki/k.pub").read_text() != host.call("ssh_pki.get_public_key", "/pki/k")
     (host.root / "copies").mkdir()
     arguments = {**placed(USER, host.marks), "path": "/pki/c", "copypath": "/copies"}

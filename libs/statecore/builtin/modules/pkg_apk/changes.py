@@ -58,8 +58,7 @@ def install(
 
         salt '*' pkg.install pkgs='["nginx", {"curl": "8.5.0-r0"}]'
     """
-    if pkgs and sources:
-        raise InvocationError("Only one of pkgs and sources can be used.")
+    package_requests.need_one_kind(pkgs, sources)
     if downloadonly:
         raise InvocationError("not supported: downloadonly; apk keeps no packages that are not installed")
     wanted = {} if sources else package_requests.wanted(name, pkgs, version, str)
@@ -85,9 +84,7 @@ def install(
         if again:
             errors += apk.run_change(ctx.host, [*general, "fix", "--reinstall", *again])
     after = apk.installed_versions(ctx)
-    changes = package_requests.compared(before, after)
-    for package in again if not errors else ():
-        changes.setdefault(package, {"old": before[package], "new": after.get(package, "")})
+    changes = package_requests.compared(before, after, again if not errors else ())
     package_requests.complain("Error occurred installing package(s)", errors, changes)
     return changes
 

@@ -15,7 +15,7 @@ from urllib.parse import unquote
 
 from statecore.builtin.modules.pkg_apt import apt, files, repositories
 from statecore.model.context import Context
-from statecore.model.errors import CommandError, InvocationError
+from statecore.model.errors import CommandError
 from statecore.system.packages import package_requests
 from statecore.system.packages.package_versions import deb
 
@@ -206,8 +206,7 @@ def install(
 
         salt '*' pkg.install pkgs='["nginx", {"curl": "7.88.1-10"}]'
     """
-    if pkgs and sources:
-        raise InvocationError("Only one of pkgs and sources can be used.")
+    package_requests.need_one_kind(pkgs, sources)
     wanted = {} if sources else package_requests.wanted(name, pkgs, version, _normalizer(ctx, normalize))
     if not wanted and not sources:
         return {}

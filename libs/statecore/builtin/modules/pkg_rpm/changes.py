@@ -80,8 +80,7 @@ def install(
 
         salt '*' pkg.install pkgs='["nginx", {"curl": "7.88.1-10"}]'
     """
-    if pkgs and sources:
-        raise InvocationError("Only one of pkgs and sources can be used.")
+    package_requests.need_one_kind(pkgs, sources)
     wanted = package_requests.wanted(
         name, pkgs, version, lambda each: inventory.plain_name(ctx, each) if normalize else each
     )
@@ -111,9 +110,7 @@ def install(
             ignore_epoch=ignore_epoch,
         )
     after = inventory.files(ctx) if downloadonly else inventory.version_texts(ctx)
-    changes = package_requests.compared(before, after)
-    for package in again:
-        changes.setdefault(package, {"old": before.get(package, ""), "new": after.get(package, "")})
+    changes = package_requests.compared(before, after, again)
     package_requests.complain(
         f"Error occurred installing{'/reinstalling' if again else ''} package(s)", errors, changes
     )

@@ -11,7 +11,7 @@ from typing import Any
 from statecore.builtin.modules.pkg_rpm import inventory, rpm
 from statecore.builtin.modules.pkg_zypper import files, listings, locks, queries, zypper
 from statecore.model.context import Context
-from statecore.model.errors import CommandError, InvocationError
+from statecore.model.errors import CommandError
 from statecore.system.packages import package_requests, package_versions
 from statecore.system.packages.package_versions import rpm as versions
 
@@ -97,8 +97,7 @@ def install(
 
         salt '*' pkg.install pkgs='["nginx", {"curl": "8.2-1"}]'
     """
-    if pkgs and sources:
-        raise InvocationError("Only one of pkgs and sources can be used.")
+    package_requests.need_one_kind(pkgs, sources)
     if refresh:
         zypper.refresh(ctx, force=kwargs.get("force"), root=root, trust_keys=bool(kwargs.get("gpgautoimport")))
     advisories = package_requests.texts(kwargs.get("advisory_ids"))
@@ -140,9 +139,7 @@ def install(
             if held:
                 locks.hold(ctx, pkgs=held, root=root)
     after = seen()
-    changes = package_requests.compared(before, after)
-    for package in again:
-        changes.setdefault(package, {"old": before.get(package, ""), "new": after.get(package, "")})
+    changes = package_requests.compared(before, after, again)
     if not ignore_repo_failure:
         _complain(errors, changes)
     return changes

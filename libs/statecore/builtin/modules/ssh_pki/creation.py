@@ -93,7 +93,7 @@ def create_private_key(
     public = keys.encoded_public(key.public_key())
     if path is None:
         return private if raw else {"private_key": private.decode(), "public_key": public}
-    write_file(ctx, path, private)
+    write_file(ctx, path, private, mode=0o600)
     if pubkey_suffix:
         write_file(ctx, f"{path}{pubkey_suffix}", public.encode())
     return f"Private key written to {path}"
