@@ -72,6 +72,9 @@ fileserver_backend: [roots]
 #: Tag -> what the state returned.
 Returns: TypeAlias = Mapping[str, Mapping[str, Any]]
 
+#: Seconds for each step that makes the userland. It takes two minutes on a machine that does nothing else.
+_SECONDS = 3600
+
 _CALL = "import sys; from saltern.minion.call.call import main; sys.exit(main())"
 
 
@@ -127,7 +130,7 @@ def _debootstrap(root: Path) -> None:
         ["debootstrap", "--variant=minbase", f"--include={','.join(_BASE)}", "bookworm", root],
         capture_output=True,
         text=True,
-        timeout=1200,
+        timeout=_SECONDS,
     )
     assert done.returncode == 0, f"debootstrap fails: {done.stdout[-1000:]}{done.stderr[-1000:]}"
     # Empty: each machine gets an id of its own at its first boot.
@@ -136,7 +139,7 @@ def _debootstrap(root: Path) -> None:
 
 def _furnish(root: Path) -> None:
     def run(*argv: str) -> None:
-        done = subprocess.run(["chroot", root, *argv], capture_output=True, text=True, timeout=1200)
+        done = subprocess.run(["chroot", root, *argv], capture_output=True, text=True, timeout=_SECONDS)
         assert done.returncode == 0, f"{argv}: {done.stderr}{done.stdout}"
 
     (root / "etc/dpkg/dpkg.cfg.d/unsafe-io").write_text("force-unsafe-io\n")

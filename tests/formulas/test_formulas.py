@@ -13,7 +13,7 @@ import pytest
 from .conftest import Applied, Caller, Figures, Returns, applied
 from .snapshots import differences, line_differences
 
-pytestmark = [pytest.mark.formulas, pytest.mark.oracle, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.formulas, pytest.mark.oracle, pytest.mark.timeout(9000)]
 
 
 @dataclass(frozen=True)
