@@ -380,6 +380,28 @@ def test_slow_and_large_requests_end(lab: ApiLab) -> None:
     assert b" 200 " not in answer_to(bomb, b"\r\n").partition(b"\r\n")[0]
 
 
+@pytest.mark.parametrize(
+    "length", [f"Content-Length: {100 << 20}", "Transfer-Encoding: chunked"], ids=["told", "chunked"]
+)
+@pytest.mark.parametrize("path", ["/", "/login", "/hook/x", "/nothing"])
+def test_a_body_of_100_megabytes_fills_no_memory(lab: ApiLab, ann: httpx.Client, path: str, length: str) -> None:
+    head = f"POST {path} HTTP/1.1\r\nHost: x\r\nX-Auth-Token: {ann.headers['X-Auth-Token']}\r\n"
+    head += f"Content-Type: application/json\r\n{length}\r\n\r\n"
+    piece = b"[" * (1 << 20)
+    framed = piece if "Content" in length else b"%x\r\n%s\r\n" % (len(piece), piece)
+    before = lab.memory("api")
+    with socket.create_connection(("127.0.0.1", lab.port["http1"]), timeout=30) as connection:
+        connection.sendall(head.encode())
+        with contextlib.suppress(ConnectionError):
+            for _ in range(100):
+                connection.sendall(framed)
+        with contextlib.suppress(ConnectionError):
+            first = connection.recv(65536).partition(b"\r\n")[0]
+            assert any(status in first for status in (b" 413 ", b" 404 ")) or not first
+    assert lab.memory("api") - before < 40 << 20
+    assert ann.get("/v1/session").status_code == 200
+
+
 def test_connections_of_one_address_are_bounded(lab: ApiLab, http: httpx.Client) -> None:
     address = ("127.0.0.1", lab.port["http2"])
     with contextlib.ExitStack() as stack:
@@ -529,6 +551,26 @@ def test_a_listener_that_reads_nothing_is_left(lab: ApiLab, ann: httpx.Client) -
     assert lab.memory("api") < 200 * 1024 * 1024
 
 
+def test_a_websocket_that_reads_nothing_is_left(lab: ApiLab, ann: httpx.Client) -> None:
+    headers = {"X-Auth-Token": ann.headers["X-Auth-Token"]}
+    with socket.socket() as deaf:
+        deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        deaf.connect(("127.0.0.1", lab.port["http1"]))
+        # max_queue: the client's thread stops reading, too.
+        url, further = f"ws://127.0.0.1:{lab.port['http1']}/ws", {"max_queue": 1, "compression": None, "close_timeout": 1}
+        with connect_socket(url, sock=deaf, additional_headers=headers, **further) as client:
+            client.send("websocket client ready")
+            until(lambda: lab.metric("api", "salt_api_listeners") >= 1, SOON, "the websocket listens")
+            large = "x" * 200_000
+
+            def left() -> bool:
+                ann.post("/hook/large", json={"text": large})
+                return lab.metric("api", "salt_api_listeners") == 0
+
+            until(left, SOON, "the websocket of a deaf listener ended")
+    assert lab.memory("api") < 200 * 1024 * 1024
+
+
 def test_a_webhook_is_an_event(ann: httpx.Client, http: httpx.Client) -> None:
     with ann.stream("GET", "/events") as answer:
         fired = http.post("/hook/build/done", json={"ok": 1}, headers={"X-My-Secret": "s"})
@@ -558,14 +600,56 @@ def test_probes_and_metrics(lab: ApiLab) -> None:
 def test_an_outage_of_the_master(lab: ApiLab, ann: httpx.Client) -> None:
     lab.kill("reqserver")
     try:
-        assert (
-            ann.post("/login", json={"username": "ann", "password": "x", "eauth": "file"}, timeout=90).status_code
-            == 503
-        )
+        assert ann.get("/v1/fleet", timeout=90).status_code == 503
         until(lambda: lab.probe("api")[0] == 503, SOON, "not ready")
     finally:
         lab.start("reqserver")
         lab.await_ready("reqserver", "api")
+
+
+def test_an_outage_of_redis(lab: ApiLab, ann: httpx.Client) -> None:
+    """Requests get a status at once, a stream of events goes on, and a token is valid again when Redis is back."""
+    with ann.stream("GET", "/events", timeout=120) as answer:
+        lines = answer.iter_lines()
+        assert next(lines) == "retry: 400"
+        lab.kill("redis")
+        try:
+            asked = [
+                ("POST", "/", {"client": "local", "tgt": "web1", "fun": "test.ping"}),
+                ("POST", "/", {"client": "runner", "fun": "jobs.list_jobs"}),
+                ("POST", "/login", {"username": "ann", "password": PASSWORDS["ann"], "eauth": "file"}),
+                ("GET", "/keys", None),
+                ("GET", "/v1/fleet", None),
+                ("POST", "/hook/x", {}),
+            ]
+            for method, path, body in asked:
+                refused = ann.request(method, path, json=body)
+                assert refused.status_code in (200, 503) if path == "/hook/x" else refused.status_code == 503, (
+                    refused.text
+                )
+                assert "redis" in refused.text.lower() or refused.status_code == 200, refused.text
+        finally:
+            lab.start_redis()
+        lab.await_ready(*lab.roles)
+        until(
+            lambda: ann.post("/", json={"client": "local", "tgt": "web1", "fun": "test.ping"}).status_code == 200,
+            SOON,
+            "up",
+        )
+        jid = _run(ann, client="local_async", tgt="web1", fun="test.ping")["jid"]
+        assert any(line == f"tag: salt/job/{jid}/ret/web1" for line in lines)
+    assert lab.tracebacks() == []
+
+
+def test_an_outage_of_the_workers(lab: ApiLab, ann: httpx.Client) -> None:
+    lab.kill("mworker")
+    try:
+        answer = ann.post("/", json={"client": "local", "tgt": "web1", "fun": "test.ping"}, timeout=90)
+        assert answer.status_code == 503, answer.text
+    finally:
+        lab.start("mworker")
+        lab.await_ready("mworker", "api")
+    assert _run(ann, client="local", tgt="web1", fun="test.ping") == {"web1": True}
 
 
 # ------------------------------------------------------------------------------------------------------------ salt-pepper

@@ -55,6 +55,7 @@ class Server:
         self.link = FakeLink()
         feed = EventFeed(10, lambda: None)
         api = Api(options, settings, self.link, feed, new_metrics("api"), logging.getLogger("saltern.api"))  # type: ignore[arg-type]
+        self.sessions = api.sessions
         self.app = application(api)
 
     def ask(self, method: str, path: str, **more: Any) -> httpx.Response:
@@ -108,6 +109,22 @@ def test_the_cookie_serves_the_own_page(server: Server) -> None:
 def test_no_other_token_reaches_the_master(server: Server, token: str, path: str) -> None:
     assert server.ask("POST", path, json=PUBLISH, headers={"X-Auth-Token": token}).status_code == 401
     assert server.link.done == []
+
+
+def test_guessed_tokens_fill_no_memory(server: Server) -> None:
+    """The answer about a token is remembered, so that a guess that is repeated costs the master nothing."""
+
+    async def guess() -> None:
+        for number in range(12_000):
+            assert await server.sessions.user_of(f"{number:040x}") is None
+        asked = len(server.link.asked)
+        for _ in range(100):
+            assert await server.sessions.user_of(f"{11_999:040x}") is None
+        assert len(server.link.asked) == asked
+        assert (await server.sessions.user_of(TOKEN)) is not None
+
+    asyncio.run(guess())
+    assert server.sessions.size <= 10_000
 
 
 @pytest.mark.parametrize(
@@ -166,6 +183,29 @@ def test_no_file_outside_of_the_directory_is_served(server: Server, path: str) -
     answer = server.ask("GET", path)
     assert answer.status_code in (401, 404)
     assert "s3cret" not in answer.text
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/%00",
+        "/static/%00",
+        "/static/a%00.js",
+        "/console/../../etc/passwd",
+        "/console/%2e%2e/%2e%2e/main.py",
+        "/console/..%5cmain.py",
+        "/jobs/..%2f..%2fkeys",
+        "/" + "a/" * 4000,
+        "/hook/" + "%0d%0aSet-Cookie:x=1",
+        "/%ff%fe",
+    ],
+    ids=lambda path: path[:40],
+)
+def test_a_strange_path_is_answered(server: Server, path: str) -> None:
+    answer = server.ask("GET", path)
+    assert answer.status_code in (401, 404, 405)
+    assert "set-cookie" not in answer.headers
+    assert server.link.done == []
 
 
 @pytest.mark.parametrize("path", [f"/events?token={TOKEN}", f"/nothing?token={TOKEN}", f"/ws/{TOKEN}", "/login"])

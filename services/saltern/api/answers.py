@@ -23,6 +23,7 @@ _REFUSALS: Mapping[str, int] = {
     "UnknownJob": 404,
     "NotSupported": 400,
     "Busy": 503,
+    "NoWorker": 503,
     "TooManyRunners": 503,
     "StoreUnavailable": 503,
 }

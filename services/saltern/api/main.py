@@ -26,6 +26,7 @@ from saltern.kit.process.service import DRAIN_SECONDS, Role, RoleProgram, run_ro
 try:
     import uvicorn
     from uvicorn.protocols.http.h11_impl import H11Protocol
+    from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
     from saltern.api.application import application
     from saltern.api.event_feed import EventFeed
@@ -99,14 +100,14 @@ async def _ask(link: MasterLink, trouble: list[str]) -> None:
 
 
 def _configuration(role: Role, settings: ApiSettings, app: Any) -> uvicorn.Config:
-    bounds = _Bounds(role, settings)
+    http, websocket = _Bounds(role, settings).protocols()
     config = uvicorn.Config(
         app,
         host=settings.host,
         port=settings.port,
         loop="asyncio",
-        http=bounds.protocol(),
-        ws="websockets-sansio",
+        http=http,
+        ws=websocket,
         ws_max_size=4096,
         ws_max_queue=8,
         lifespan="off",
@@ -157,6 +158,37 @@ class _Server(uvicorn.Server):
             ) from error
 
 
+class _Stall:
+    """Aborts a connection whose client reads nothing for some seconds, while data waits for it.
+
+    asyncio says when data begins and ends to wait: ``begin`` and ``end`` belong to a protocol's ``pause_writing`` and
+    ``resume_writing``.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._timer: asyncio.TimerHandle | None = None
+
+    def begin(self, transport: asyncio.Transport) -> None:
+        """Watch from now on whether the bytes that wait become fewer."""
+        self.end()
+        left = transport.get_write_buffer_size()
+        self._timer = asyncio.get_running_loop().call_later(self._seconds, self._look, transport, left)
+
+    def end(self) -> None:
+        """Watch no longer."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _look(self, transport: asyncio.Transport, before: int) -> None:
+        if transport.get_write_buffer_size() >= before:
+            self._timer = None
+            transport.abort()
+        else:
+            self.begin(transport)
+
+
 class _Bounds:
     """Counts the open connections of a server, in all and for each IP address, and refuses those above the limits."""
 
@@ -185,15 +217,60 @@ class _Bounds:
         if self._addresses[address] <= 0:
             del self._addresses[address]
 
-    def protocol(self) -> type[asyncio.Protocol]:
-        """Return uvicorn's class for HTTP connections with these limits, and with a time limit for the headers of a
-        connection's first request.
+    def protocols(self) -> tuple[type[asyncio.Protocol], type[asyncio.Protocol]]:
+        """Return uvicorn's classes for HTTP connections and for websockets with these limits. A connection also ends if
+        the headers of its first or a later request, or the rest of a body that nobody reads, take too long, and if its
+        client does not read what is sent.
         """
         bounds, seconds = self, float(self._settings.body_seconds)
+        reading_seconds = float(self._settings.event_write_seconds)
+
+        class BoundedWebsocket(WebSocketsSansIOProtocol):
+            #: IP address that the HTTP connection, which became this websocket, was counted for; None: it was not.
+            address: str | None = None
+
+            def __init__(self, *args: Any, **kwargs: Any) -> None:
+                super().__init__(*args, **kwargs)
+                self._stall = _Stall(reading_seconds)
+
+            def pause_writing(self) -> None:
+                super().pause_writing()
+                self._stall.begin(self.transport)
+
+            def resume_writing(self) -> None:
+                self._stall.end()
+                super().resume_writing()
+
+            def handle_ping(self) -> None:
+                # A client that sends pings and reads no answers would fill the memory with answers.
+                if self.writable.is_set():
+                    super().handle_ping()
+
+            def connection_lost(self, exc: Exception | None) -> None:
+                self._stall.end()
+                if self.address is not None:
+                    bounds.leave(self.address)
+                    self.address = None
+                super().connection_lost(exc)
 
         class BoundedProtocol(H11Protocol):
             _address = ""
             _admitted = False
+            _timer: asyncio.TimerHandle | None = None
+            #: The request before the one that the timer waits for; None: the connection had none.
+            _before: object = None
+
+            def __init__(self, *args: Any, **kwargs: Any) -> None:
+                super().__init__(*args, **kwargs)
+                self._stall = _Stall(reading_seconds)
+
+            def pause_writing(self) -> None:
+                super().pause_writing()
+                self._stall.begin(self.transport)
+
+            def resume_writing(self) -> None:
+                self._stall.end()
+                super().resume_writing()
 
             def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
                 peer = transport.get_extra_info("peername")
@@ -203,19 +280,49 @@ class _Bounds:
                 if not self._admitted:
                     transport.abort()
                 else:
-                    self.loop.call_later(seconds, self._end_without_request)
+                    self._await_request()
+
+            def data_received(self, data: bytes) -> None:
+                super().data_received(data)
+                if not self._admitted or self.cycle is None or not self.cycle.response_complete:
+                    return
+                # The data began no request: these are parts of headers, or of the body of a request that was answered.
+                if self._timer is None or self._before is not self.cycle:
+                    self._await_request()
 
             def connection_lost(self, exc: Exception | None) -> None:
+                self._stop_timer()
+                self._stall.end()
                 if self._admitted:
                     self._admitted = False
                     bounds.leave(self._address)
                 super().connection_lost(exc)
 
+            def handle_websocket_upgrade(self, event: Any) -> None:
+                self._stop_timer()
+                super().handle_websocket_upgrade(event)
+                # From here on the websocket hears of the connection's end, and this object does not.
+                websocket = self.transport.get_protocol()
+                if self._admitted and isinstance(websocket, BoundedWebsocket):
+                    self._admitted = False
+                    websocket.address = self._address
+
+            def _await_request(self) -> None:
+                self._stop_timer()
+                self._before = self.cycle
+                self._timer = self.loop.call_later(seconds, self._end_without_request)
+
+            def _stop_timer(self) -> None:
+                if self._timer is not None:
+                    self._timer.cancel()
+                    self._timer = None
+
             def _end_without_request(self) -> None:
-                if self.cycle is None and self._admitted and not self.transport.is_closing():
+                self._timer = None
+                if self.cycle is self._before and not self.transport.is_closing():
                     self.transport.close()
 
-        return BoundedProtocol
+        return BoundedProtocol, BoundedWebsocket
 
 
 PROGRAM = RoleProgram("api", _prepare)

@@ -37,6 +37,11 @@ class Sessions:
         self._link = link
         self._known: dict[bytes, tuple[float, User | None]] = {}
 
+    @property
+    def size(self) -> int:
+        """Return the number of tokens that are remembered."""
+        return len(self._known)
+
     async def user_of(self, token: str) -> User | None:
         """Return the user of a token; None if the token is malformed, unknown or has expired. Raises ControlTimeout."""
         if not is_token(token):

@@ -54,7 +54,9 @@ class ApiSettings(Values):
     event_queue: int = option(
         1000, "events that wait for one listener; the stream of a slower listener ends, and it resumes by Last-Event-ID"
     )
-    event_write_seconds: int = option(30, "seconds for which a listener may read nothing before its stream ends")
+    event_write_seconds: int = option(
+        30, "seconds for which a client may read nothing, while data waits for it, before its connection ends"
+    )
     cors_origin: list[str] = option(
         [],
         "origins (https://host) whose pages may use a user's cookie; pages of all others may use the API with a token, and "

@@ -149,11 +149,11 @@ class EventStream:
             # Fronts such as nginx would hold events back.
             (b"x-accel-buffering", b"no"),
         ]
-        patience = self._streams.settings.event_write_seconds
         gone = asyncio.Event()
 
         async def write_bytes(data: bytes, *, more: bool = True) -> None:
-            await asyncio.wait_for(send({"type": "http.response.body", "body": data, "more_body": more}), patience)
+            # A client that reads nothing loses its connection after event_write_seconds, which ends the wait.
+            await send({"type": "http.response.body", "body": data, "more_body": more})
 
         async def write(event: FeedEvent | None) -> None:
             await write_bytes(b":\n\n" if event is None else event.sse())
@@ -194,8 +194,7 @@ async def websocket(streams: Streams, socket: WebSocket, token: str) -> None:
     async def write(event: FeedEvent | None) -> None:
         # Pings of the protocol are the signs of life.
         if event is not None:
-            patience = streams.settings.event_write_seconds
-            await asyncio.wait_for(socket.send_text(f"data: {event.text}\n\n"), patience)
+            await socket.send_text(f"data: {event.text}\n\n")
 
     reader = asyncio.create_task(read())
     try:
