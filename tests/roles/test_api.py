@@ -557,7 +557,10 @@ def test_a_websocket_that_reads_nothing_is_left(lab: ApiLab, ann: httpx.Client) 
         deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         deaf.connect(("127.0.0.1", lab.port["http1"]))
         # max_queue: the client's thread stops reading, too.
-        url, further = f"ws://127.0.0.1:{lab.port['http1']}/ws", {"max_queue": 1, "compression": None, "close_timeout": 1}
+        url, further = (
+            f"ws://127.0.0.1:{lab.port['http1']}/ws",
+            {"max_queue": 1, "compression": None, "close_timeout": 1},
+        )
         with connect_socket(url, sock=deaf, additional_headers=headers, **further) as client:
             client.send("websocket client ready")
             until(lambda: lab.metric("api", "salt_api_listeners") >= 1, SOON, "the websocket listens")

@@ -61,8 +61,21 @@ class LowClient:
         print_event: bool = True,
         full_return: bool = False,
     ) -> object:
-        """Call a function and return its result, or with ``full_return`` a map with ``return`` and ``success``."""
+        """Call a function and return its result; with ``full_return`` {"return": result, "success": bool}.
+
+        ``pub_data`` and ``print_event`` are ignored. Raise CommandError if the master refuses the call, and for a
+        function that does not exist InvocationError, in users' runners KeyError.
+        """
+        done = self._done(MasterCall(fun, tuple(arg or ()), dict(kwarg or {})))
+        return {"return": done["return"], "success": done["success"]} if full_return else self._result(done)
+
+    def _done(self, call: MasterCall) -> Mapping[str, object]:
+        """Call a function, and return a map with ``return`` and ``success``."""
         raise NotImplementedError
+
+    def _result(self, done: Mapping[str, object]) -> object:
+        """Return the result in what ``_done`` returned, or raise CommandError."""
+        return done["return"]
 
     def cmd_async(self, low: Mapping[str, object]) -> Started:
         """Call the function that ``low`` describes and return {"jid": JID, "tag": start of the tags of its events}."""
@@ -121,7 +134,7 @@ class RunnerCalls(LowClient):
 
 
 class WheelCalls(LowClient):
-    """Calls wheel functions of the master."""
+    """Calls wheel functions of the master. Arguments are passed by name: positional ones raise InvocationError."""
 
     NAME: ClassVar[str] = "WheelClient"
 
@@ -131,26 +144,13 @@ class WheelCalls(LowClient):
         """
         raise NotImplementedError
 
-    def cmd(
-        self,
-        fun: str,
-        arg: Sequence[object] | None = None,
-        pub_data: object = None,
-        kwarg: Mapping[str, object] | None = None,
-        print_event: bool = True,
-        full_return: bool = False,
-    ) -> object:
-        """Call a wheel function and return its result; with ``full_return`` {"return": result, "success": bool}.
+    def _done(self, call: MasterCall) -> Mapping[str, object]:
+        return self._called("cmd", self._named("cmd", call), {})["data"]
 
-        Arguments are passed by name in ``kwarg``; positional arguments raise InvocationError. Raise CommandError if the
-        master refuses the call.
-        """
-        data = self._called("cmd", self._named("cmd", MasterCall(fun, tuple(arg or ()), dict(kwarg or {}))), {})["data"]
-        if full_return:
-            return {"return": data["return"], "success": data["success"]}
-        if not data["success"]:
-            raise CommandError(str(data["return"]))
-        return data["return"]
+    def _result(self, done: Mapping[str, object]) -> object:
+        if not done["success"]:
+            raise CommandError(str(done["return"]))
+        return done["return"]
 
     def call_func(self, fun: str, **kwargs: object) -> object:
         """Call a wheel function with arguments by name and return its result. Raise as ``cmd`` does."""

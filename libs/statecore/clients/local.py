@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import ClassVar, Literal, NotRequired, TypedDict, overload
+from typing import ClassVar, Literal, NamedTuple, NotRequired, TypedDict, overload
 
 from statecore.model.errors import InvocationError
 from statecore.model.ports import Master, MinionJob
@@ -48,11 +48,43 @@ PUBLISHED = frozenset(
 )
 
 
+class JobArguments(NamedTuple):
+    """The arguments of a method of Salt's ``LocalClient`` that describe its job, under Salt's names."""
+
+    #: Name of the method, for messages.
+    method: str
+    tgt: object
+    fun: str
+    arg: Sequence[object]
+    tgt_type: str
+    ret: str
+    kwarg: Mapping[str, object] | None
+    #: Arguments that the method does not name itself.
+    further: Mapping[str, object]
+
+    def job(self, client: str, passed_on: frozenset[str]) -> MinionJob:
+        """Return the MinionJob. ``client``: name of the method's class, for messages.
+
+        Arguments in ``passed_on`` become fields of the publication. Raise InvocationError if ``further`` has arguments
+        that are not supported.
+        """
+        tgt, kind = listed(self.tgt, str(self.further.get("expr_form") or self.tgt_type))
+        if unknown := sorted(self.further.keys() - _IGNORED - {"expr_form"} - passed_on):
+            raise InvocationError(
+                f"{client}.{self.method}: not supported: {', '.join(unknown)}; arguments of the function go into arg"
+                " and kwarg"
+            )
+        fields = {name: self.further[name] for name in passed_on if self.further.get(name)}
+        return MinionJob(tgt, self.fun, kind, tuple(self.arg), dict(self.kwarg or {}), self.ret, fields)
+
+
 class JobClient:
     """Publishes jobs to minions and waits for their returns.
 
     ``expr_form``, the old name of ``tgt_type``, is accepted everywhere.
     """
+
+    # `self, /`: the asynchronous client takes its signatures from these methods.
 
     #: Name of the class in messages.
     NAME: ClassVar[str] = "LocalClient"
@@ -84,6 +116,7 @@ class JobClient:
 
     def cmd(
         self,
+        /,
         tgt: object,
         fun: str,
         arg: Sequence[object] = (),
@@ -101,11 +134,12 @@ class JobClient:
         CommandError if the master refuses the job; InvocationError for unsupported arguments.
         """
         further = {**({"jid": jid} if jid else {}), **kwargs}
-        answers = self._answers("cmd", tgt, fun, arg, timeout, tgt_type, ret, kwarg, further)
+        answers = self._answers(JobArguments("cmd", tgt, fun, arg, tgt_type, ret, kwarg, further), timeout)
         return {name: answer if full_return else answer.get("ret") for name, answer in answers.items()}
 
     def cmd_full_return(
         self,
+        /,
         tgt: object,
         fun: str,
         arg: Sequence[object] = (),
@@ -119,10 +153,11 @@ class JobClient:
         """Publish a job and return {minion id: {"ret": return, "retcode": exit code, "jid": JID}}. ``verbose`` is
         ignored: nothing is printed.
         """
-        return self._answers("cmd_full_return", tgt, fun, arg, timeout, tgt_type, ret, kwarg, dict(kwargs))
+        return self._answers(JobArguments("cmd_full_return", tgt, fun, arg, tgt_type, ret, kwarg, kwargs), timeout)
 
     def cmd_iter(
         self,
+        /,
         tgt: object,
         fun: str,
         arg: Sequence[object] = (),
@@ -137,12 +172,14 @@ class JobClient:
 
         Raise CommandError if the master refuses the job; InvocationError for unsupported arguments.
         """
-        for one in self._published("cmd_iter", tgt, fun, arg, timeout, tgt_type, ret, kwarg, dict(kwargs)):
+        given = JobArguments("cmd_iter", tgt, fun, arg, tgt_type, ret, kwarg, kwargs)
+        for one in self._published(given, timeout):
             if one is not None and not is_silent(one[1]):
                 yield {one[0]: answer_of(one[1])}
 
     def cmd_iter_no_block(
         self,
+        /,
         tgt: object,
         fun: str,
         arg: Sequence[object] = (),
@@ -157,7 +194,8 @@ class JobClient:
         """As ``cmd_iter``, but yield None whenever no return has arrived for a moment. ``show_jid`` and ``verbose`` have
         no effect: each return has its ``jid``.
         """
-        for one in self._published("cmd_iter_no_block", tgt, fun, arg, timeout, tgt_type, ret, kwarg, dict(kwargs)):
+        given = JobArguments("cmd_iter_no_block", tgt, fun, arg, tgt_type, ret, kwarg, kwargs)
+        for one in self._published(given, timeout):
             if one is None:
                 yield None
             elif not is_silent(one[1]):
@@ -165,6 +203,7 @@ class JobClient:
 
     def cmd_cli(
         self,
+        /,
         tgt: object,
         fun: str,
         arg: Sequence[object] = (),
@@ -181,9 +220,7 @@ class JobClient:
 
         ``progress``: also yield {"minion_count": number of minions, "return_count": number of returns} before each.
         """
-        further = dict(kwargs)
-        master = self._master_for("cmd_cli", further)
-        job = self._job("cmd_cli", tgt, fun, arg, tgt_type, ret, kwarg, further)
+        master, job = self._job(JobArguments("cmd_cli", tgt, fun, arg, tgt_type, ret, kwarg, kwargs))
         made = published_job(master.publish(job))
         if made:
             yield from _shown(
@@ -192,6 +229,7 @@ class JobClient:
 
     def cmd_batch(
         self,
+        /,
         tgt: object,
         fun: str,
         arg: Sequence[object] = (),
@@ -206,9 +244,8 @@ class JobClient:
 
         Raise CommandError if the master refuses the job; InvocationError for unsupported arguments.
         """
-        further = dict(kwargs)
-        master, failhard = self._master_for("cmd_batch", further), bool(further.pop("failhard", False))
-        job = self._job("cmd_batch", tgt, fun, arg, tgt_type, ret, kwarg, further)
+        failhard = bool(kwargs.pop("failhard", False))
+        master, job = self._job(JobArguments("cmd_batch", tgt, fun, arg, tgt_type, ret, kwarg, kwargs))
         for name, answer in self._batch(job._replace(batch=str(batch), failhard=failhard, expected=False), master):
             yield {name: answer.get("ret")}
 
@@ -264,16 +301,14 @@ class JobClient:
         ``cli``: return the iterator of ``cmd_cli`` for the chosen minions. Raise CommandError if the master refuses
         the job; InvocationError for unsupported arguments.
         """
-        further = dict(kwargs)
         if cli:
-            tgt, tgt_type = listed(tgt, str(further.pop("expr_form", "") or tgt_type))
+            tgt, tgt_type = listed(tgt, str(kwargs.pop("expr_form", "") or tgt_type))
             matched = self.gather_minions(tgt, tgt_type)
             some = random.sample(matched, min(int(subset), len(matched)))
             publish: Callable[..., PublishedJob] = self.run_job
-            made = publish(some, fun, arg, "list", ret, kwarg=kwarg, **further)
+            made = publish(some, fun, arg, "list", ret, kwarg=kwarg, **kwargs)
             return self.get_cli_event_returns(made.get("jid", ""), made.get("minions", ()), progress=progress)
-        master = self._master_for("cmd_subset", further)
-        job = self._job("cmd_subset", tgt, fun, arg, tgt_type, ret, kwarg, further)
+        master, job = self._job(JobArguments("cmd_subset", tgt, fun, arg, tgt_type, ret, kwarg, kwargs))
         answers = master.ask(job._replace(subset=int(subset), expected=False), {})
         return {name: answer_of(answer) if full_return else answer.get("ret") for name, answer in answers.items()}
 
@@ -281,6 +316,7 @@ class JobClient:
 
     def run_job(
         self,
+        /,
         tgt: object,
         fun: str,
         arg: Sequence[object] = (),
@@ -299,11 +335,12 @@ class JobClient:
         master refuses the job; InvocationError for unsupported arguments.
         """
         further = {**({"jid": jid} if jid else {}), **kwargs}
-        master = self._master_for("run_job", further)
-        return published_job(master.publish(self._job("run_job", tgt, fun, arg, tgt_type, ret, kwarg, further)))
+        master, job = self._job(JobArguments("run_job", tgt, fun, arg, tgt_type, ret, kwarg, further))
+        return published_job(master.publish(job))
 
     def cmd_async(
         self,
+        /,
         tgt: object,
         fun: str,
         arg: Sequence[object] = (),
@@ -318,8 +355,8 @@ class JobClient:
         """
         further = {**({"jid": jid} if jid else {}), **kwargs}
         further.pop("timeout", None)
-        master = self._master_for("cmd_async", further)
-        made = published_job(master.publish(self._job("cmd_async", tgt, fun, arg, tgt_type, ret, kwarg, further)))
+        master, job = self._job(JobArguments("cmd_async", tgt, fun, arg, tgt_type, ret, kwarg, further))
+        made = published_job(master.publish(job))
         return made["jid"] if made else 0
 
     # ----------------------------------------------------------------------------------------- returns of known jobs
@@ -390,53 +427,25 @@ class JobClient:
 
     # ---------------------------------------------------------------------------------------------------------- parts
 
-    def _job(
-        self,
-        what: str,
-        tgt: object,
-        fun: str,
-        arg: Sequence[object],
-        tgt_type: str,
-        ret: str,
-        kwarg: Mapping[str, object] | None,
-        further: Mapping[str, object],
-    ) -> MinionJob:
-        return job_of(f"{self.NAME}.{what}", tgt, fun, arg, tgt_type, ret, kwarg, further, self.PASSED_ON)
+    def _job(self, given: JobArguments) -> tuple[Master, MinionJob]:
+        """Return the master for a call, and its job."""
+        further = dict(given.further)
+        master = self._master_for(given.method, further)
+        return master, given._replace(further=further).job(self.NAME, self.PASSED_ON)
 
-    def _answers(
-        self,
-        what: str,
-        tgt: object,
-        fun: str,
-        arg: Sequence[object],
-        timeout: float | None,
-        tgt_type: str,
-        ret: str,
-        kwarg: Mapping[str, object] | None,
-        further: dict[str, object],
-    ) -> dict[str, Answer]:
-        master = self._master_for(what, further)
-        job = self._job(what, tgt, fun, arg, tgt_type, ret, kwarg, further)
+    def _answers(self, given: JobArguments, timeout: float | None) -> dict[str, Answer]:
+        master, job = self._job(given)
         answers = master.ask(job._replace(timeout=timeout, expected=False), {})
         return {name: answer_of(answer) for name, answer in answers.items()}
 
     def _published(
-        self,
-        what: str,
-        tgt: object,
-        fun: str,
-        arg: Sequence[object],
-        timeout: float | None,
-        tgt_type: str,
-        ret: str,
-        kwarg: Mapping[str, object] | None,
-        further: dict[str, object],
+        self, given: JobArguments, timeout: float | None
     ) -> Iterator[tuple[str, Mapping[str, object]] | None]:
         """Publish a job and yield (minion id, return) for each return that arrives, and None whenever nothing has
         arrived for a moment.
         """
-        master = self._master_for(what, further)
-        made = published_job(master.publish(self._job(what, tgt, fun, arg, tgt_type, ret, kwarg, further)))
+        master, job = self._job(given)
+        made = published_job(master.publish(job))
         if made:
             yield from master.follow(made["jid"], sorted(made["minions"]), timeout)
 
@@ -444,31 +453,6 @@ class JobClient:
         self, what: str, jid: str, minions: Iterable[str], timeout: float | None
     ) -> Iterator[tuple[str, Mapping[str, object]] | None]:
         return self._master_for(what, {}).follow(str(jid), sorted(map(str, minions)), timeout)
-
-
-def job_of(
-    what: str,
-    tgt: object,
-    fun: str,
-    arg: Sequence[object],
-    tgt_type: str,
-    ret: str,
-    kwarg: Mapping[str, object] | None,
-    further: Mapping[str, object],
-    passed_on: frozenset[str],
-) -> MinionJob:
-    """Return the MinionJob for the arguments of a LocalClient method. ``what`` is the method's name, for messages.
-
-    Arguments in ``passed_on`` become fields of the publication. Raise InvocationError if ``further`` has arguments that
-    are not supported.
-    """
-    tgt, kind = listed(tgt, str(further.get("expr_form") or tgt_type))
-    if unknown := sorted(further.keys() - _IGNORED - {"expr_form"} - passed_on):
-        raise InvocationError(
-            f"{what}: not supported: {', '.join(unknown)}; arguments of the function go into arg and kwarg"
-        )
-    fields = {name: further[name] for name in passed_on if further.get(name)}
-    return MinionJob(tgt, fun, kind, tuple(arg), dict(kwarg or {}), ret, fields)
 
 
 def listed(tgt: object, tgt_type: str) -> tuple[object, str]:

@@ -7,9 +7,11 @@ calls in flight.
 from __future__ import annotations
 
 import fnmatch
+import functools
+import inspect
 import random
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from typing import Self
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from typing import Any, Concatenate, NamedTuple, ParamSpec, Self, TypeVar
 
 from saltern.client.addresses import Address, Login, address_of, login_of
 from saltern.client.connection import Event, Listener
@@ -18,11 +20,12 @@ from statecore.clients.calls import CallReturn, Started, call_of_low, call_retur
 from statecore.clients.local import (
     PUBLISHED,
     Answer,
+    JobArguments,
+    JobClient,
     Progress,
     PublishedJob,
     answer_of,
     is_silent,
-    job_of,
     listed,
     published_job,
     silent_answer,
@@ -32,6 +35,14 @@ from statecore.model.ports import MasterCall, MinionJob
 
 #: Further arguments of jobs that the master takes from a client.
 PASSED_ON = PUBLISHED | {"jid", "when_back", "no_replay"}
+
+
+#: Arguments of all methods that publish a job.
+_OF_THE_JOB = ("tgt", "fun", "arg", "tgt_type", "ret", "kwarg")
+
+_Arguments = ParamSpec("_Arguments")
+_Client = TypeVar("_Client")
+_Returned = TypeVar("_Returned")
 
 
 class _AsyncClient:
@@ -57,169 +68,133 @@ class _AsyncClient:
         await self._master.close()
 
 
+class _Call(NamedTuple):
+    """A call of a method with the arguments of Salt's ``LocalClient``: its job, and how it is waited for."""
+
+    job: MinionJob
+    login: Login
+    timeout: float | None
+    full_return: bool
+    progress: bool
+    batch: str
+
+
+def _as_salts(
+    method: Callable[Concatenate[Any, _Arguments], Any],
+) -> Callable[[Callable[[_Client, _Call], _Returned]], Callable[Concatenate[_Client, _Arguments], _Returned]]:
+    """Give a method the signature of a method of the synchronous client, which is Salt's: the decorated function gets
+    the arguments as a _Call.
+    """
+    signature = inspect.signature(method)
+
+    def decorated(
+        work: Callable[[_Client, _Call], _Returned],
+    ) -> Callable[Concatenate[_Client, _Arguments], _Returned]:
+        @functools.wraps(work)
+        def called(self: _Client, /, *args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Returned:
+            bound = signature.bind(self, *args, **kwargs)
+            bound.apply_defaults()
+            return work(self, _call_of(method.__name__, bound.arguments))
+
+        # Of the two that the tools look for, this one comes first.
+        called.__signature__ = signature  # type: ignore[attr-defined]
+        return called
+
+    return decorated
+
+
+def _call_of(method: str, named: Mapping[str, Any]) -> _Call:
+    """Return the _Call for the arguments of a method by their names; ``kwargs`` are those that it does not name."""
+    further = {**({"jid": named["jid"]} if named.get("jid") else {}), **named["kwargs"]}
+    if method == "cmd_async":
+        # Accepted and ignored, because nobody waits.
+        further.pop("timeout", None)
+    failhard = bool(further.pop("failhard", False)) if method == "cmd_batch" else False
+    given = JobArguments(method=method, further=further, **{name: named[name] for name in _OF_THE_JOB})
+    job, login = _job(given)
+    return _Call(
+        job._replace(failhard=failhard),
+        login,
+        named.get("timeout"),
+        bool(named.get("full_return")),
+        bool(named.get("progress")),
+        str(named.get("batch", "")),
+    )
+
+
 class AsyncLocalClient(_AsyncClient):
     """Publishes jobs to minions and waits for their returns, on an asyncio loop."""
 
-    async def cmd(
-        self,
-        tgt: object,
-        fun: str,
-        arg: Sequence[object] = (),
-        timeout: float | None = None,
-        tgt_type: str = "glob",
-        ret: str = "",
-        jid: str = "",
-        full_return: bool = False,
-        kwarg: Mapping[str, object] | None = None,
-        **kwargs: object,
-    ) -> dict[str, object]:
+    @_as_salts(JobClient.cmd)
+    async def cmd(self, call: _Call) -> dict[str, object]:
         """Publish a job and return {minion id: return} for the minions that returned within ``timeout`` seconds; with
         ``full_return`` as ``cmd_full_return``.
         """
-        further = {**({"jid": jid} if jid else {}), **kwargs}
-        job, login = _job("cmd", tgt, fun, arg, tgt_type, ret, kwarg, further)
-        answers = await self._master.ask(job._replace(timeout=timeout), login)
-        return {name: answer_of(answer) if full_return else answer.get("ret") for name, answer in answers.items()}
+        answers = await self._master.ask(call.job._replace(timeout=call.timeout), call.login)
+        return {name: answer_of(answer) if call.full_return else answer.get("ret") for name, answer in answers.items()}
 
-    async def cmd_full_return(
-        self,
-        tgt: object,
-        fun: str,
-        arg: Sequence[object] = (),
-        timeout: float | None = None,
-        tgt_type: str = "glob",
-        ret: str = "",
-        verbose: bool = False,
-        kwarg: Mapping[str, object] | None = None,
-        **kwargs: object,
-    ) -> dict[str, Answer]:
+    @_as_salts(JobClient.cmd_full_return)
+    async def cmd_full_return(self, call: _Call) -> dict[str, Answer]:
         """Publish a job and return {minion id: {"ret": return, "retcode": exit code, "jid": JID}}."""
-        job, login = _job("cmd_full_return", tgt, fun, arg, tgt_type, ret, kwarg, kwargs)
-        answers = await self._master.ask(job._replace(timeout=timeout), login)
+        answers = await self._master.ask(call.job._replace(timeout=call.timeout), call.login)
         return {name: answer_of(answer) for name, answer in answers.items()}
 
-    async def run_job(
-        self,
-        tgt: object,
-        fun: str,
-        arg: Sequence[object] = (),
-        tgt_type: str = "glob",
-        ret: str = "",
-        timeout: float | None = None,
-        jid: str = "",
-        kwarg: Mapping[str, object] | None = None,
-        listen: bool = False,
-        **kwargs: object,
-    ) -> PublishedJob:
+    @_as_salts(JobClient.run_job)
+    async def run_job(self, call: _Call) -> PublishedJob:
         """Publish a job without waiting. Return {"jid": JID, "minions": [minion id ...]}; {} if no minion matches."""
-        job, login = _job("run_job", tgt, fun, arg, tgt_type, ret, kwarg, {**({"jid": jid} if jid else {}), **kwargs})
-        return published_job(await self._master.publish(job, login))
+        return published_job(await self._master.publish(call.job, call.login))
 
-    async def cmd_async(
-        self,
-        tgt: object,
-        fun: str,
-        arg: Sequence[object] = (),
-        tgt_type: str = "glob",
-        ret: str = "",
-        jid: str = "",
-        kwarg: Mapping[str, object] | None = None,
-        **kwargs: object,
-    ) -> str | int:
+    @_as_salts(JobClient.cmd_async)
+    async def cmd_async(self, call: _Call) -> str | int:
         """Publish a job without waiting and return its JID; 0 if no minion matches."""
-        job, login = _job("cmd_async", tgt, fun, arg, tgt_type, ret, kwarg, {**({"jid": jid} if jid else {}), **kwargs})
-        return published_job(await self._master.publish(job, login)).get("jid") or 0
+        return published_job(await self._master.publish(call.job, call.login)).get("jid") or 0
 
-    async def cmd_iter(
-        self,
-        tgt: object,
-        fun: str,
-        arg: Sequence[object] = (),
-        timeout: float | None = None,
-        tgt_type: str = "glob",
-        ret: str = "",
-        kwarg: Mapping[str, object] | None = None,
-        **kwargs: object,
-    ) -> AsyncIterator[dict[str, Answer]]:
+    @_as_salts(JobClient.cmd_iter)
+    async def cmd_iter(self, call: _Call) -> AsyncIterator[dict[str, Answer]]:
         """Publish a job and yield {minion id: {"ret": return, "retcode": exit code, "jid": JID}} for each minion, when
         its return arrives.
         """
-        job, login = _job("cmd_iter", tgt, fun, arg, tgt_type, ret, kwarg, kwargs)
-        async for name, answer in self._master.returns(job._replace(timeout=timeout), login):
+        async for name, answer in self._master.returns(call.job._replace(timeout=call.timeout), call.login):
             if not is_silent(answer):
                 yield {name: answer_of(answer)}
 
-    async def cmd_iter_no_block(
-        self,
-        tgt: object,
-        fun: str,
-        arg: Sequence[object] = (),
-        timeout: float | None = None,
-        tgt_type: str = "glob",
-        ret: str = "",
-        kwarg: Mapping[str, object] | None = None,
-        **kwargs: object,
-    ) -> AsyncIterator[dict[str, Answer] | None]:
+    @_as_salts(JobClient.cmd_iter_no_block)
+    async def cmd_iter_no_block(self, call: _Call) -> AsyncIterator[dict[str, Answer] | None]:
         """As ``cmd_iter``, but yield None whenever no return has arrived for a moment."""
-        job, login = _job("cmd_iter_no_block", tgt, fun, arg, tgt_type, ret, kwarg, kwargs)
-        made = published_job(await self._master.publish(job, login))
+        made = published_job(await self._master.publish(call.job, call.login))
         if made:
-            async for one in self._master.follow(made["jid"], made["minions"], timeout, login):
+            async for one in self._master.follow(made["jid"], made["minions"], call.timeout, call.login):
                 if one is None:
                     yield None
                 elif not is_silent(one[1]):
                     yield {one[0]: answer_of(one[1])}
 
-    async def cmd_cli(
-        self,
-        tgt: object,
-        fun: str,
-        arg: Sequence[object] = (),
-        timeout: float | None = None,
-        tgt_type: str = "glob",
-        ret: str = "",
-        verbose: bool = False,
-        kwarg: Mapping[str, object] | None = None,
-        progress: bool = False,
-        **kwargs: object,
-    ) -> AsyncIterator[dict[str, Answer] | Progress]:
+    @_as_salts(JobClient.cmd_cli)
+    async def cmd_cli(self, call: _Call) -> AsyncIterator[dict[str, Answer] | Progress]:
         """As ``cmd_iter``; minions that do not return in time are yielded, too, with ``out`` "no_return" and a sentence
         as ``ret``. ``progress``: also yield {"minion_count": ..., "return_count": ...} before each return.
         """
-        job, login = _job("cmd_cli", tgt, fun, arg, tgt_type, ret, kwarg, kwargs)
-        made = published_job(await self._master.publish(job, login))
+        made = published_job(await self._master.publish(call.job, call.login))
         if not made:
             return
         count = 0
-        async for one in self._master.follow(made["jid"], made["minions"], timeout, login):
+        async for one in self._master.follow(made["jid"], made["minions"], call.timeout, call.login):
             if one is None:
                 continue
             if is_silent(one[1]):
                 yield {one[0]: silent_answer(made["jid"])}
                 continue
             count += 1
-            if progress:
+            if call.progress:
                 yield {"minion_count": len(made["minions"]), "return_count": count}
             yield {one[0]: answer_of(one[1])}
 
-    async def cmd_batch(
-        self,
-        tgt: object,
-        fun: str,
-        arg: Sequence[object] = (),
-        tgt_type: str = "glob",
-        ret: str = "",
-        kwarg: Mapping[str, object] | None = None,
-        batch: str | int = "10%",
-        **kwargs: object,
-    ) -> AsyncIterator[dict[str, object]]:
+    @_as_salts(JobClient.cmd_batch)
+    async def cmd_batch(self, call: _Call) -> AsyncIterator[dict[str, object]]:
         """Run a job on ``batch`` minions at the same time (a number or a percentage), and yield {minion id: return} for
         each, when its return arrives. ``failhard``: start no further minions after a failure.
         """
-        further = dict(kwargs)
-        failhard = bool(further.pop("failhard", False))
-        job, login = _job("cmd_batch", tgt, fun, arg, tgt_type, ret, kwarg, further)
-        async for name, answer in self._master.returns(job._replace(batch=str(batch), failhard=failhard), login):
+        async for name, answer in self._master.returns(call.job._replace(batch=call.batch), call.login):
             if not is_silent(answer):
                 yield {name: answer.get("ret")}
 
@@ -238,7 +213,7 @@ class AsyncLocalClient(_AsyncClient):
         """Run a job on as many minions as ``subset`` says, chosen at random from those of the target that answer and
         have the function. Return as ``cmd`` does.
         """
-        job, login = _job("cmd_subset", tgt, fun, arg, tgt_type, ret, kwarg, kwargs)
+        job, login = _job(JobArguments("cmd_subset", tgt, fun, arg, tgt_type, ret, kwarg, kwargs))
         answers = await self._master.ask(job._replace(subset=int(subset)), login)
         return {name: answer_of(answer) if full_return else answer.get("ret") for name, answer in answers.items()}
 
@@ -421,19 +396,11 @@ def cached_answer(load: Mapping[str, object]) -> Answer:
     return shown
 
 
-def _job(
-    what: str,
-    tgt: object,
-    fun: str,
-    arg: Sequence[object],
-    tgt_type: str,
-    ret: str,
-    kwarg: Mapping[str, object] | None,
-    further: Mapping[str, object],
-) -> tuple[MinionJob, Login]:
-    left = dict(further)
-    login = login_of(left)
-    if not isinstance(fun, str) or not fun:
-        raise InvocationError(f"saltern.AsyncLocalClient.{what}: fun must be the name of a function, not {fun!r}")
-    job = job_of(f"saltern.AsyncLocalClient.{what}", tgt, fun, arg, tgt_type, ret, kwarg, left, PASSED_ON)
+def _job(given: JobArguments) -> tuple[MinionJob, Login]:
+    further = dict(given.further)
+    login = login_of(further)
+    if not isinstance(given.fun, str) or not given.fun:
+        what = f"saltern.AsyncLocalClient.{given.method}"
+        raise InvocationError(f"{what}: fun must be the name of a function, not {given.fun!r}")
+    job = given._replace(further=further).job("saltern.AsyncLocalClient", PASSED_ON)
     return job._replace(expected=False), login

@@ -189,21 +189,9 @@ class RunnerClient(_Client, RunnerCalls):
 
     NAME = "saltern.RunnerClient"
 
-    def cmd(
-        self,
-        fun: str,
-        arg: Sequence[object] | None = None,
-        pub_data: object = None,
-        kwarg: Mapping[str, object] | None = None,
-        print_event: bool = True,
-        full_return: bool = False,
-    ) -> object:
-        """Run a runner on the master and return its result; with ``full_return`` {"return": result, "success": bool}.
-
-        Raise InvocationError if the runner does not exist. ``pub_data`` and ``print_event`` are ignored.
-        """
-        (done,) = self._port({}).run([MasterCall(fun, tuple(arg or ()), dict(kwarg or {}))])
-        return {"return": done["return"], "success": done["success"]} if full_return else done["return"]
+    def _done(self, call: MasterCall) -> Mapping[str, object]:
+        (done,) = self._port({}).run([call])
+        return done
 
     def get_docs(self, arg: str | None = None) -> dict[str, str]:
         """Return {runner name: documentation} of the runners whose names start with ``arg``; without ``arg``, of all."""

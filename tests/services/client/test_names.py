@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import inspect
 import os
 import subprocess
 import sys
@@ -46,6 +47,29 @@ def test_every_name_is_there() -> None:
         _ = saltern.utils  # type: ignore[attr-defined]
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         _ = saltern.client.nothing  # type: ignore[attr-defined]
+
+
+ARGUMENTS_OF_JOBS = [
+    "cmd",
+    "cmd_full_return",
+    "cmd_iter",
+    "cmd_iter_no_block",
+    "cmd_cli",
+    "cmd_batch",
+    "run_job",
+    "cmd_async",
+]
+
+
+@pytest.mark.parametrize("name", ARGUMENTS_OF_JOBS)
+def test_the_asynchronous_client_takes_the_arguments_of_the_other(name: str) -> None:
+    assert inspect.signature(getattr(saltern.AsyncLocalClient, name)) == inspect.signature(
+        getattr(saltern.LocalClient, name)
+    )
+    with pytest.raises(TypeError, match="'fun'"):
+        getattr(saltern.AsyncLocalClient(master=saltern.Control()), name)("*")
+    with pytest.raises(saltern.exceptions.SaltInvocationError, match=rf"AsyncLocalClient\.{name}: not supported: x"):
+        getattr(saltern.AsyncLocalClient(master=saltern.Control()), name)("*", "test.ping", x=1).send(None)
 
 
 def test_addresses(tmp_path: Path) -> None:

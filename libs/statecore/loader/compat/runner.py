@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from statecore.clients.calls import RunnerCalls
 from statecore.loader.compat.master_client import MasterClient
 from statecore.loader.dunders import SaltTable
-from statecore.model.ports import Master
+from statecore.model.ports import Master, MasterCall
 
 
 class RunnerClient(MasterClient, RunnerCalls):
@@ -21,21 +21,9 @@ class RunnerClient(MasterClient, RunnerCalls):
         """Map of runner name ("jobs.active") to the runner function."""
         return SaltTable(self._context("functions").functions)
 
-    def cmd(
-        self,
-        fun: str,
-        arg: Sequence[object] | None = None,
-        pub_data: object = None,
-        kwarg: Mapping[str, object] | None = None,
-        print_event: bool = True,
-        full_return: bool = False,
-    ) -> object:
-        """Call a runner function and return its result; with ``full_return`` {"return": result, "success": True}.
-
-        Raise KeyError if the runner does not exist, CommandError on a minion.
-        """
-        value = SaltTable(self._context("cmd").functions)[fun](*(arg or ()), **(kwarg or {}))
-        return {"return": value, "success": True} if full_return else value
+    def _done(self, call: MasterCall) -> Mapping[str, object]:
+        # In this process, which runs a runner already.
+        return {"return": SaltTable(self._context("cmd").functions)[call.fun](*call.arg, **call.kwarg), "success": True}
 
     def get_docs(self, arg: str | None = None) -> dict[str, str]:
         """Return {runner name: docstring} of the runners whose names start with ``arg``; without ``arg``, of all
