@@ -57,3 +57,31 @@ def page(browser: Browser, address: str, master: MadeUpMaster) -> Iterator[Page]
 def go(page: Page, where: str) -> None:
     page.goto(f"/console/#/{where}")
     page.locator(".rail").wait_for()
+
+
+def log_in(page: Page, user: str = "ann", password: str = "pw-ann") -> None:
+    """Fill in the form of the login, and send it."""
+    page.fill("#username", user)
+    page.fill("#password", password)
+    page.click("button[type=submit]")
+
+
+def plan_nginx(page: Page) -> None:
+    """Ask for a plan of the SLS nginx on ten minions."""
+    go(page, "plan?tgt=web-000*")
+    page.fill("#sls", "nginx")
+    page.get_by_role("button", name="Plan for 10 minions").click()
+
+
+def redrawn(page: Page) -> None:
+    """Wait until the page has drawn what it knows now."""
+    page.wait_for_function("new Promise((done) => requestAnimationFrame(() => setTimeout(() => done(true), 50)))")
+
+
+def until_asked(page: Page, master: MadeUpMaster, cmd: str, count: int = 1) -> None:
+    """Wait until the page has asked the master ``cmd`` so often."""
+    for _ in range(600):
+        if sum(asked == cmd for asked, _ in master.asked) >= count:
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError(f"the page did not ask {cmd} {count} times")

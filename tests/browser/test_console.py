@@ -12,7 +12,7 @@ from saltern.kit.links.control import ControlError, ControlTimeout
 from tests.browser.conftest import PATIENCE
 from tests.browser.console_answers import HOSTILE, state_run
 from tests.browser.console_master import TOKEN, MadeUpMaster
-from tests.browser.console_page import address, fleet, go, master, page
+from tests.browser.console_page import address, fleet, go, log_in, master, page, plan_nginx
 
 __all__ = ["address", "fleet", "master", "page"]
 
@@ -50,9 +50,7 @@ def test_a_user_logs_in_and_out(browser: Browser, address: str) -> None:
         ("ann", "wrong", "User, password or method is wrong."),
         ("bob", "pw-bob", "has no row"),
     ):
-        page.fill("#username", user)
-        page.fill("#password", password)
-        page.click("button[type=submit]")
+        log_in(page, user, password)
         expect(page.locator(".said")).to_contain_text(said)
     page.fill("#username", "ann")
     page.fill("#password", "pw-ann")
@@ -75,9 +73,7 @@ def test_an_ended_session_asks_to_log_in_and_comes_back(page: Page, master: Made
     page.context.clear_cookies()
     page.get_by_role("button", name="Failed").click()
     expect(page.locator(".said")).to_contain_text("Your session has ended")
-    page.fill("#username", "ann")
-    page.fill("#password", "pw-ann")
-    page.click("button[type=submit]")
+    log_in(page)
     page.get_by_text("disk.usage").wait_for()
     assert page.url.endswith("#/jobs")
 
@@ -218,9 +214,7 @@ def test_run_asks_before_it_changes_many(page: Page, master: MadeUpMaster) -> No
 
 
 def test_a_plan_is_approved_and_exactly_it_is_applied(page: Page, master: MadeUpMaster) -> None:
-    go(page, "plan?tgt=web-000*")
-    page.fill("#sls", "nginx")
-    page.get_by_role("button", name="Plan for 10 minions").click()
+    plan_nginx(page)
     groups = page.locator(".group-row")
     expect(groups).to_have_count(2)
     expect(page.locator(".detail .diff .add").first).to_have_text("+worker_processes auto;")

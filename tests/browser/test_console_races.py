@@ -9,7 +9,7 @@ import pytest
 
 from saltern.kit.links.control import ControlError
 from tests.browser.console_master import TOKEN, MadeUpMaster
-from tests.browser.console_page import address, fleet, go, master, page
+from tests.browser.console_page import address, fleet, go, log_in, master, page, plan_nginx, redrawn, until_asked
 
 __all__ = ["address", "fleet", "master", "page"]
 
@@ -18,15 +18,6 @@ expect = playwright.expect
 Page = Any
 
 pytestmark = pytest.mark.browser
-
-
-def until_asked(page: Page, master: MadeUpMaster, cmd: str, count: int = 1) -> None:
-    """Wait until the page has asked the master ``cmd`` so often."""
-    for _ in range(600):
-        if sum(asked == cmd for asked, _ in master.asked) >= count:
-            return
-        page.wait_for_timeout(50)
-    raise AssertionError(f"the page did not ask {cmd} {count} times")
 
 
 def test_keys_that_are_typed_while_a_list_loads_count(page: Page, master: MadeUpMaster) -> None:
@@ -51,7 +42,7 @@ def test_an_answer_that_comes_after_its_view_was_left_changes_nothing(
         expect(page.locator("#title")).to_have_text("Events")
         with page.expect_response(lambda answer: "/events" not in answer.url):
             master.held[cmd].set()
-    page.wait_for_function("new Promise((done) => requestAnimationFrame(() => setTimeout(() => done(true), 50)))")
+    redrawn(page)
     expect(page.locator("#title")).to_have_text("Events")
     assert page.url.endswith("#/events")
 
@@ -65,7 +56,7 @@ def test_a_matrix_that_comes_late_does_not_take_the_address_back(page: Page, mas
         page.keyboard.press("e")
         with page.expect_response(re.compile("matrix")):
             master.held["job_matrix"].set()
-    page.wait_for_function("new Promise((done) => requestAnimationFrame(() => setTimeout(() => done(true), 50)))")
+    redrawn(page)
     assert page.url.endswith("#/events")
 
 
@@ -158,9 +149,7 @@ def test_who_logs_in_next_sees_nothing_of_who_was_before(page: Page, master: Mad
     page.locator(".erow:visible").filter(has_text="site/secret").wait_for()
     page.get_by_role("button", name="Log out").click()
     expect(page.locator(".said")).to_contain_text("logged out")
-    page.fill("#username", "ann")
-    page.fill("#password", "pw-ann")
-    page.click("button[type=submit]")
+    log_in(page)
     page.locator(".rail").wait_for()
     go(page, "events")
     expect(page.get_by_role("heading", name="No event yet")).to_be_visible()
@@ -179,9 +168,7 @@ def test_a_session_that_could_not_be_ended_is_not_called_ended(page: Page, maste
 
 
 def test_stock_minions_apply_what_was_planned_not_what_the_fields_say_later(page: Page, master: MadeUpMaster) -> None:
-    go(page, "plan?tgt=web-000*")
-    page.fill("#sls", "nginx")
-    page.get_by_role("button", name="Plan for 10 minions").click()
+    plan_nginx(page)
     expect(page.locator(".group-row")).to_have_count(2)
     page.get_by_role("button", name="Approve all").click()
     page.fill("#sls", "other")
