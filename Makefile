@@ -25,7 +25,7 @@ PACKAGES := libs/statecore libs/saltwire libs/masterstore services
 PYTHON_FOUND = $(shell command -v $(PYTHON) || command -v python3)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab lab-down test test-fast test-one coverage check format docs reference recordings tutorial bench bench-jobs bench-states bench-requests bench-scale bench-api lock oracle wheels deb changelog sbom sbom-images release release-check lock-base audit-dependencies interop api-compare moved-fleet security security-containers security-mutations fuzz browser-test console-test console-check console-screenshots chaos chaos-containers images container-test userland-test hosts-test formulas extensions-test sweep k8s-check k8s-run cluster cluster-down cluster-test clean
+.PHONY: help lab lab-down test test-fast test-one coverage check format docs reference recordings tutorial bench bench-jobs bench-states bench-requests bench-scale bench-api lock oracle wheels deb changelog sbom sbom-images release release-check lock-base audit-dependencies interop api-compare moved-fleet security security-containers security-mutations fuzz browser-test browser-lab-test console-test console-check console-screenshots chaos chaos-containers images container-test userland-test hosts-test formulas extensions-test sweep k8s-check k8s-run cluster cluster-down cluster-test clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -173,8 +173,11 @@ container-test: $(VENV)/.ready ## test the system in real containers (a Docker e
 	$(BIN)/pytest -q -m "container and not chaos" --ignore tests/container/test_attacks.py tests/container
 
 # SaltGUI is not ours: where it is missing, its tests say so and are left out, in the gate as well.
-browser-test: $(VENV)/.ready ## test SaltGUI, unmodified, in real Chromium (SALTGUI_DIR names SaltGUI; .ci/test-programs installs chromium)
-	$(BIN)/pytest -q -m browser tests/browser/test_saltgui.py
+browser-test: $(VENV)/.ready ## test SaltGUI, unmodified, in real Chromium at compose's api (SALTGUI_DIR names SaltGUI; a Docker engine, chromium)
+	$(BIN)/pytest -q -m "browser and container" tests/browser/test_saltgui.py
+
+browser-lab-test: $(VENV)/.ready ## the same tests of SaltGUI at a lab of processes, without an engine (SALTGUI_DIR; chromium)
+	$(BIN)/pytest -q -m "browser and not container" tests/browser/test_saltgui.py
 
 console-test: $(VENV)/.ready tests/browser/node_modules/.ready ## test the console in real Chromium, with axe-core (npm)
 	$(BIN)/pytest -q -m browser --ignore tests/browser/test_saltgui.py tests/browser

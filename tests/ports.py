@@ -22,6 +22,9 @@ _PORTS = range(25_600, 32_600)
 #: For processes that are away for a while and must find their port again: nobody else takes ports of these.
 _KEPT = range(14_000, 18_000)
 
+#: For rows of ports, one after the other.
+_ROWS = range(18_000, 20_000)
+
 #: Workers that have ports of their own; with more of them some share.
 _WORKERS = 10
 
@@ -34,6 +37,21 @@ def free_ports(count: int) -> list[int]:
 def kept_ports(count: int) -> list[int]:
     """Return ``count`` ports that no other test takes, even while nothing listens on them."""
     return _free_of(_own(_KEPT), count)
+
+
+def free_row(count: int) -> range:
+    """Return ``count`` consecutive ports of loopback on which nothing listens. Raise StopIteration if there are none."""
+
+    def is_free(row: range) -> bool:
+        with ExitStack() as held, suppress(OSError):
+            for port in row:
+                held.enter_context(socket.socket()).bind(("127.0.0.1", port))
+            return True
+        return False
+
+    rows = [range(first, first + count) for first in range(_ROWS.start, _ROWS.stop - count, count)]
+    random.shuffle(rows)
+    return next(filter(is_free, rows))
 
 
 def _free_of(ports: Iterator[int], count: int) -> list[int]:

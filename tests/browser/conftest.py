@@ -1,4 +1,4 @@
-"""Real Chromium before a whole lab: two replicas of the API behind one address, which serve SaltGUI's files unmodified.
+"""Real Chromium before a whole master: two replicas of the API behind one address, which serve SaltGUI's files unmodified.
 
 Tests are skipped without SaltGUI's files (SALTGUI_DIR, by default shared/peers/saltgui beside the checkout or its parent), and
 without Debian's chromium. SALTERN_REQUIRE_BROWSER=1 makes a missing browser a failure.
@@ -16,11 +16,11 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Response, expect, sync_playwright
 
+from tests.browser.places import Place, compose_place, lab_place
 from tests.browser.saltgui import SaltGui
-from tests.faults.proxy import Link, Network
-from tests.roles.api_lab import ALL, ApiLab, api_options
+from tests.container.compose_lab import require_engine
 from tests.roles.conftest import NewLab, session_labs
-from tests.roles.lab import ROOT, SOON, until
+from tests.roles.lab import ROOT
 
 __all__ = ["session_labs"]
 
@@ -62,50 +62,27 @@ def browser() -> Iterator[Browser]:
         chromium.close()
 
 
-@dataclass
-class Site:
-    """A lab, and the address at which its two replicas of the API are reached in turns."""
-
-    lab: ApiLab
-    link: Link
-
-    @property
-    def url(self) -> str:
-        """Return the address, such as ``http://127.0.0.1:25600``."""
-        return f"http://127.0.0.1:{self.link.port}"
-
-
-#: The master's options that SaltGUI shows.
-SHOWN = {
-    "state_events": True,
-    # Who is asked which virtual modules there are, each time when the command box opens on a new page.
-    "saltgui_test_providers_target": "web1",
-    "nodegroups": {"front": "web1", "all": "web*"},
-    "saltgui_templates": {
-        "say": {"description": "Say a word", "target": "web1", "command": "test.echo hello-from-a-template"},
-    },
-}
-
-
-@pytest.fixture(scope="session")
-def site(saltgui_files: Path, session_labs: NewLab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """A lab that serves SaltGUI. The key of the minion web2 waits until an operator accepts it."""
-    home = tmp_path_factory.mktemp("users")
-    api = {
-        "host": "127.0.0.1",
-        "disable_ssl": True,
-        "app": str(saltgui_files / "index.html"),
-        "static": str(saltgui_files / "static"),
-    }
-    lab = session_labs(
-        ApiLab,
-        options={**api_options(home, ann=ALL), **SHOWN, "auto_accept": False, "timeout": 10, "rest_cherrypy": api},
-    )
-    lab.start_all(*lab.roles)
-    for minion in lab.minions:
-        lab.start(minion)
-    with Network() as network:
-        yield Site(lab, network.link(lab.port["http1"], lab.port["http2"]))
+@pytest.fixture(
+    scope="session",
+    params=[pytest.param("compose", marks=pytest.mark.container), pytest.param("lab", marks=pytest.mark.roles)],
+)
+def site(
+    request: pytest.FixtureRequest,
+    saltgui_files: Path,
+    session_labs: NewLab,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Place]:
+    """A master that serves SaltGUI, whose minions' keys wait until an operator accepts them: the containers of compose.yaml
+    (these tests have the mark ``container``), and a lab of processes.
+    """
+    home = tmp_path_factory.mktemp("site")
+    if request.param == "compose":
+        require_engine()
+        with compose_place(saltgui_files, home) as place:
+            yield place
+    else:
+        with lab_place(saltgui_files, session_labs, home) as place:
+            yield place
 
 
 @dataclass
@@ -139,7 +116,7 @@ def faults() -> Faults:
 
 
 @pytest.fixture(scope="session")
-def profile(browser: Browser, site: Site) -> Iterator[BrowserContext]:
+def profile(browser: Browser, site: Place) -> Iterator[BrowserContext]:
     """The browser's profile: its cache spares each test the hundred files of SaltGUI."""
     context = browser.new_context(base_url=site.url, viewport={"width": 1400, "height": 1000})
     context.set_default_timeout(PATIENCE * 1000)
@@ -159,26 +136,15 @@ def page(profile: BrowserContext, faults: Faults) -> Iterator[Page]:
 
 
 @pytest.fixture(scope="session")
-def fleet(site: Site) -> tuple[str, ...]:
-    """Ids of the minions, whose keys are accepted now at the latest, and who answer."""
-    lab = site.lab
-
-    def accepted() -> bool:
-        lab.run("salt-key", "-y", "-A")
-        return len(lab.keys()["minions"]) == len(lab.minions)
-
-    until(accepted, SOON, "all keys are accepted")
-    # A minion whose key was rejected has ended, as Salt's does; its service starts it again.
-    for minion in lab.dead():
-        lab.start(minion)
-    lab.await_ready(*lab.minions)
-    lab.salt("*", "saltutil.sync_all")
-    return lab.minions
+def fleet(site: Place) -> Place:
+    """The site, where all keys are accepted now at the latest, and both minions answer."""
+    site.settle()
+    return site
 
 
 @pytest.fixture
-def gui(page: Page, fleet: tuple[str, ...]) -> SaltGui:
-    """SaltGUI, where ann is logged in, and all minions answer."""
+def gui(page: Page, fleet: Place) -> SaltGui:
+    """SaltGUI, where a user who may do everything is logged in, and all minions answer."""
     gui = SaltGui(page)
-    gui.log_in("ann", "pw-ann")
+    gui.log_in(fleet.user, fleet.password)
     return gui

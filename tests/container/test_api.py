@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from tests.container.conftest import Lab
+    from tests.container.compose_lab import Lab
 
 pytestmark = [pytest.mark.container, pytest.mark.timeout(1200)]
 

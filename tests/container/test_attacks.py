@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from tests.container.conftest import Lab
+    from tests.container.compose_lab import Lab
 
 pytestmark = [pytest.mark.container, pytest.mark.timeout(600)]
 

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import pytest
 
 if TYPE_CHECKING:
-    from tests.container.conftest import Lab
+    from tests.container.compose_lab import Lab
 
 pytestmark = [pytest.mark.container, pytest.mark.timeout(600)]
 

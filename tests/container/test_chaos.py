@@ -24,7 +24,7 @@ from tests.chaos.plan import TO, Ask, Cast, Fault, Kind, Plan, Way, make_plan
 from tests.chaos.run import play
 
 if TYPE_CHECKING:
-    from tests.container.conftest import Lab
+    from tests.container.compose_lab import Lab
 
 SEED, SECONDS = int(os.environ.get("CHAOS_SEED") or 5), float(os.environ.get("CHAOS_SECONDS") or 60)
 

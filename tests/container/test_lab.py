@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from tests.container.conftest import RUN, Lab
+    from tests.container.compose_lab import RUN, Lab
 
 pytestmark = [pytest.mark.container, pytest.mark.timeout(1200)]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.container.conftest import RUN, Lab
+from tests.container.compose_lab import RUN, Lab
 from tests.tutorial.pages import Command, WrittenFile, matches, read_steps
 
 ROOT = Path(__file__).resolve().parents[2]
