@@ -1,9 +1,11 @@
-"""Measures the API beside a stock salt-api: CPU time of requests, and the memory of listeners to events.
+"""Measures the API beside a stock salt-api: answers a second, CPU time of requests by role, and the memory of listeners to events.
 
-python -m bench.api --salt .oracle [--rate 300] [--seconds 10] [--listeners 1000]
+python -m bench.api --salt .oracle [--rate 300] [--seconds 10] [--crowd 2] [--workers N] [--listeners 1000] [--no-real]
 
-Both masters have two minions. Clients send `local` `test.ping` for one minion at a fixed rate over kept connections, which they
-make anew when the API closed them. CPU time is that of the API's processes.
+Clients send `local` `test.ping` for one minion after the other at a fixed rate, over kept connections, which they make anew when
+the API closed them. Each system is measured twice: with simulated minions (bench.crowd), which return at once and cost next to
+nothing, and with two real minions, which start a process for each job on the same cores. The simulated minions are the same
+program for both masters. CPU time is divided by the answers.
 """
 
 from __future__ import annotations
@@ -18,13 +20,15 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from bench.fleet import cpu, crowd, words
+from bench.requests import UNLIMITED, by_role
 from bench.run import family, pss
-from bench.systems import MINIONS, System, free_ports, salt, saltern
+from bench.systems import MINIONS, OURS, System, free_ports, salt, saltern
 
 #: Connections over which requests are sent.
 _CONNECTIONS = 60
@@ -156,13 +160,11 @@ class Sent:
     other: str = ""
 
 
-async def send(api: Api, rate: float, seconds: float) -> Sent:
-    """Send ``rate`` requests a second for some seconds, as far as the API takes them: what it has not taken _GRACE seconds
-    later is not sent.
+async def send(api: Api, minions: Sequence[str], rate: float, seconds: float) -> Sent:
+    """Send ``rate`` requests a second for some seconds, for one minion after the other, as far as the API takes them: what it
+    has not taken _GRACE seconds later is not sent.
     """
-    ping = {"client": "local", "tgt": MINIONS[0], "fun": "test.ping"}
     clients = [await Client.connected(api.port, api.token) for _ in range(_CONNECTIONS)]
-    expected = json.dumps({"return": [{MINIONS[0]: True}]}).encode()
     sent = Sent()
     started = time.perf_counter() + 0.2
     end = started + seconds + _GRACE
@@ -174,8 +176,9 @@ async def send(api: Api, rate: float, seconds: float) -> Sent:
             await asyncio.sleep(max(0.0, due - time.perf_counter()))
             if time.perf_counter() > end:
                 return
+            minion = minions[index % len(minions)]
             try:
-                answer = await client.ask("/", ping)
+                answer = await client.ask("/", {"client": "local", "tgt": minion, "fun": "test.ping"})
             except _BROKEN:
                 sent.closed += 1
                 await client.connect_again()
@@ -186,7 +189,7 @@ async def send(api: Api, rate: float, seconds: float) -> Sent:
                 continue
             sent.answered += 1
             # A minion that has too much to do answers late, which is not the API's doing.
-            if answer == expected:
+            if json.loads(answer) == {"return": [{minion: True}]}:
                 sent.times.append(time.perf_counter() - due)
             else:
                 sent.other = answer.decode()
@@ -208,7 +211,7 @@ async def listeners_megabytes(api: Api, count: int) -> tuple[float, float]:
         for client in clients:
             await client.listen()
             drains.append(asyncio.create_task(client.drain()))
-        await send(api, 5, 4)
+        await send(api, MINIONS, 5, 4)
         return before, megabytes([api.pid])
     finally:
         for task in drains:
@@ -222,35 +225,67 @@ def megabytes(roots: list[int]) -> float:
     return sum(pss(pid) for pid in family(roots)) / 1024
 
 
-def cpu_seconds(roots: list[int]) -> float:
-    """Return the CPU seconds that processes with all their children have used so far."""
-    ticks = 0
-    for pid in family(roots):
-        with contextlib.suppress(OSError):
-            fields = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()
-            ticks += int(fields[11]) + int(fields[12])
-    return ticks / os.sysconf("SC_CLK_TCK")
+@dataclass(frozen=True)
+class Spent:
+    """CPU seconds so far: of the API, of each role of the master, and of the benchmark's client with its simulated minions."""
+
+    api: float
+    roles: Mapping[str, float]
+    bench: float
+
+    @classmethod
+    def now(cls, api: Api) -> Spent:
+        """Return the seconds that were spent until now."""
+        own = [pid for pid in family([os.getpid()]) if b"bench.crowd" in words(pid)]
+        return cls(cpu(family([api.pid])), by_role(api.system), cpu(own) + time.process_time())
 
 
-def measured(api: Api, rate: float, seconds: float) -> dict[str, float]:
-    """Measure a run of requests: rate that was reached, CPU milliseconds of the API for each answer, CPU share, median."""
-    asyncio.run(send(api, min(rate, 50), 2))
-    used, began = cpu_seconds([api.pid]), time.perf_counter()
-    sent = asyncio.run(send(api, rate, seconds))
+def measured(api: Api, minions: Sequence[str], rate: float, seconds: float) -> dict[str, float]:
+    """Measure a run of requests. Return {row of the table: number}; the rows of the master's roles begin with two spaces."""
+    asyncio.run(send(api, minions, min(rate, 50), 2))
+    before, began = Spent.now(api), time.perf_counter()
+    sent = asyncio.run(send(api, minions, rate, seconds))
     took = time.perf_counter() - began
-    used = cpu_seconds([api.pid]) - used
+    after = Spent.now(api)
     answered = max(sent.answered, 1)
     if sent.other:
         print(f"{api.system.name} answered, too: {sent.other[:300]}")
-    return {
-        "requests a second": sent.answered / took,
-        "with a return, percent": 100 * len(sent.times) / answered,
+
+    def each(left: float, right: float) -> float:
+        return 1000 * (right - left) / answered
+
+    roles = {name: each(before.roles.get(name, 0.0), spent) for name, spent in after.roles.items()}
+    own = each(before.api, after.api)
+    times = sorted(sent.times) or [float("nan")]
+    found = {
+        "answers a second": sent.answered / took,
+        "answers with the return, percent": 100 * len(sent.times) / answered,
         "connections closed unanswered": float(sent.closed),
         "answers with an error": float(sent.refused),
-        "CPU ms of the API a request": 1000 * used / answered,
-        "share of a core, percent": 100 * used / took,
-        "median ms": 1000 * statistics.median(sent.times) if sent.times else float("nan"),
+        "median ms": 1000 * statistics.median(times),
+        "99 of 100 within ms": 1000 * times[int(len(times) * 0.99)],
+        "CPU ms of API and master": own + sum(roles.values()),
+        "CPU ms of the API": own,
+        "CPU ms of the master": sum(roles.values()),
     }
+    if api.system.name == OURS:
+        # The processes of stock's master have no names of their own in /proc/PID/comm.
+        found |= {f"  {name}": spent for name, spent in sorted(roles.items()) if spent >= 0.005}
+    return found | {"CPU ms of the benchmark": each(before.bench, after.bench)}
+
+
+def show(title: str, figures: Mapping[str, Mapping[str, float]]) -> None:
+    """Print a table: a row for each figure, a column for each system, and the second system's number divided by the first's."""
+    names = list(figures)
+    rows = dict.fromkeys(row for found in figures.values() for row in found)
+    ours = list(figures[names[0]])
+    print(f"\n{title:34} " + " ".join(f"{name:>10}" for name in names) + "   ratio")
+    for row in sorted(rows, key=lambda row: ours.index(row)):
+        numbers = [found.get(row) for found in figures.values()]
+        cells = " ".join(f"{number:10.3g}" if number is not None else " " * 10 for number in numbers)
+        left, right = numbers[0], numbers[-1]
+        ratio = f"{right / left:8.2f}" if len(numbers) == 2 and left and right is not None else ""
+        print(f"{row:34} {cells}{ratio}", flush=True)
 
 
 def main() -> int:
@@ -258,37 +293,53 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         prog="bench.api", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("--salt", required=True, type=Path, help="virtual environment with salt")
+    parser.add_argument("--salt", type=Path, help="virtual environment with salt; without it ours alone is measured")
     parser.add_argument("--rate", type=float, default=300, help="requests a second")
     parser.add_argument("--seconds", type=float, default=10)
+    parser.add_argument("--crowd", type=int, default=2, help="simulated minions")
+    parser.add_argument("--workers", type=int, help="workers of both masters; else each has as many as it comes with")
     parser.add_argument("--listeners", type=int, default=1000)
+    parser.add_argument("--no-real", action="store_true", help="leave out the real minions' table")
     arguments = parser.parse_args()
-    venv = arguments.salt.absolute()
     with contextlib.ExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-")))
-        ports = free_ports(3)
-        options = [api_options(directory / "users", port) for port in ports[:2]]
-        mine = stack.enter_context(saltern(directory / "saltern", options=options[0]))
-        theirs = stack.enter_context(salt(directory / "salt", venv, options=options[1]))
-        bounds = {**options[0]["rest_cherrypy"], "max_connections_of_address": 0}
-        environment = {
-            "SALTERN_REST_CHERRYPY": json.dumps(bounds),
-            "SALTERN_HEALTH_PORT": str(ports[2]),
-            "SALTERN_LOG_LEVEL": "error",
-        }
-        own = [str(Path(sys.executable).parent / "saltern"), "api", "-c", str(mine.config_dir)]
-        stock = [str(venv / "bin" / "salt-api"), "-c", str(theirs.config_dir)]
-        ours = stack.enter_context(api_of(mine, ports[0], own, environment, directory / "api.log"))
-        other = stack.enter_context(api_of(theirs, ports[1], stock, {}, directory / "salt-api.log"))
-        print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}; {arguments.rate:g} requests a second offered\n")
-        figures = [measured(api, arguments.rate, arguments.seconds) for api in (ours, other)]
-        print(f"{'':30} {mine.name:>10} {theirs.name:>10}   ratio")
-        for name in figures[0]:
-            left, right = figures[0][name], figures[1][name]
-            print(f"{name:30} {left:10.3g} {right:10.3g}   {f'{right / left:.2f}' if left else ''}")
-        before, then = asyncio.run(listeners_megabytes(ours, arguments.listeners))
-        print(f"\n{arguments.listeners} listeners to events: {then:.0f} MB, without them {before:.0f} MB")
+        apis = [_ours(stack, directory, arguments.workers)]
+        if arguments.salt:
+            apis.append(_stock(stack, directory, arguments.salt.absolute(), arguments.workers))
+        print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}; {arguments.rate:g} requests a second offered")
+        fleets = {"two real minions": MINIONS} if not arguments.no_real else {}
+        simulated = tuple(f"crowd{number:05d}" for number in range(arguments.crowd))
+        for api in apis:
+            stack.enter_context(crowd(api.system, "crowd", arguments.crowd, listening=True))
+        for title, minions in {f"{arguments.crowd} simulated minions": simulated, **fleets}.items():
+            rows = {api.system.name: measured(api, minions, arguments.rate, arguments.seconds) for api in apis}
+            show(title, rows)
+        if arguments.listeners:
+            before, then = asyncio.run(listeners_megabytes(apis[0], arguments.listeners))
+            print(f"\n{arguments.listeners} listeners to events: {then:.0f} MB, without them {before:.0f} MB")
     return 0
+
+
+def _ours(stack: contextlib.ExitStack, directory: Path, workers: int | None) -> Api:
+    port, health = free_ports(2)
+    options = api_options(directory / "our-users", port)
+    system = stack.enter_context(saltern(directory / "saltern", workers, options | UNLIMITED))
+    bounds = {**options["rest_cherrypy"], "max_connections_of_address": 0}
+    environment = {
+        "SALTERN_REST_CHERRYPY": json.dumps(bounds),
+        "SALTERN_HEALTH_PORT": str(health),
+        "SALTERN_LOG_LEVEL": "error",
+    }
+    command = [str(Path(sys.executable).parent / "saltern"), "api", "-c", str(system.config_dir)]
+    return stack.enter_context(api_of(system, port, command, environment, directory / "api.log"))
+
+
+def _stock(stack: contextlib.ExitStack, directory: Path, venv: Path, workers: int | None) -> Api:
+    (port,) = free_ports(1)
+    options = api_options(directory / "users", port)
+    system = stack.enter_context(salt(directory / "salt", venv, workers, options))
+    command = [str(venv / "bin" / "salt-api"), "-c", str(system.config_dir)]
+    return stack.enter_context(api_of(system, port, command, {}, directory / "salt-api.log"))
 
 
 if __name__ == "__main__":

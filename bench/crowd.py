@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import argparse
 import collections
+import fnmatch
 import json
 import select
 import sys
@@ -31,9 +32,12 @@ from saltwire.crypticle import Crypticle, SerialGate
 from saltwire.envelope import ClientSession
 from saltwire.handshake import Credentials, SignIn
 from saltwire.keys import PrivateKey, PublicKey
-from saltwire.publication import open_job
+from saltwire.publication import Publication, open_job
 
 _KEYS = 16
+
+#: Most payloads of jobs that are remembered, because one minion reads several before the next one reads the first of them.
+_PAYLOADS = 1000
 
 #: Seconds after which a stock minion sends its sign-in again: later answers count as late.
 _AUTH_TIMEOUT = 5.0
@@ -85,8 +89,8 @@ class Crowd:
         self._tokens = tokens
         keys = [PrivateKey.generate(2048) for _ in range(min(_KEYS, count))]
         self._minions = [Simulated(f"{name}{number:05d}", keys[number % len(keys)]) for number in range(count)]
-        #: (payload, job): everybody is sent the same bytes, which are opened once.
-        self._opened: tuple[bytes, dict[str, Any] | None] = (b"", None)
+        #: Payload -> job: everybody is sent the same bytes, which are opened once. The oldest payload is the first.
+        self._opened: dict[bytes, Publication | None] = {}
         self._gate = SerialGate()
 
     def sign_ins(self) -> list[SigningIn]:
@@ -169,14 +173,13 @@ class Crowd:
                     requests[place].requests.receive()
 
     def _answer(self, minion: Simulated, payload: bytes) -> None:
-        if payload != self._opened[0]:
+        if payload not in self._opened:
             assert minion.credentials is not None
-            self._opened = (payload, open_job(payload, Crypticle(minion.credentials.aes), gate=self._gate))
-        job = self._opened[1]
-        if job is None or minion.session is None:
-            return
-        named = job["tgt"] if isinstance(job["tgt"], list) else None
-        if named is not None and minion.id not in named:
+            if len(self._opened) >= _PAYLOADS:
+                del self._opened[next(iter(self._opened))]
+            self._opened[payload] = open_job(payload, Crypticle(minion.credentials.aes), gate=self._gate)
+        job = self._opened[payload]
+        if job is None or minion.session is None or not is_meant(job["tgt"], minion.id):
             return
         load = {"cmd": "_return", "jid": job["jid"], "fun": job["fun"], "fun_args": job["arg"], "id": minion.id}
         load |= {"return": _result(str(job["fun"])), "retcode": 0, "success": True}
@@ -187,6 +190,11 @@ def _result(fun: str) -> object:
     if fun == "state.apply":
         return LONG_RETURN
     return {} if fun == "saltutil.find_job" else True
+
+
+def is_meant(target: object, minion: str) -> bool:
+    """Return whether a job's target, a glob or a list of ids, names a minion."""
+    return minion in target if isinstance(target, list) else fnmatch.fnmatchcase(minion, str(target))
 
 
 def main() -> int:

@@ -45,11 +45,12 @@ def parts(system: System) -> tuple[list[int], list[int]]:
 
 
 def _is_minion(pid: int) -> bool:
-    words = _words(pid)
-    return any(word.endswith(b"salt-minion") for word in words) or b"minion" in words
+    line = words(pid)
+    return any(word.endswith(b"salt-minion") for word in line) or b"minion" in line
 
 
-def _words(pid: int) -> list[bytes]:
+def words(pid: int) -> list[bytes]:
+    """Return the command line of a process; an empty list if it has ended."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
     except OSError:
@@ -92,10 +93,10 @@ def crowd(
     ``listening``: the minions also run jobs. ``stock``: they sign in as stock minions; at a stock master they always do.
     """
     options = yaml.safe_load((system.config_dir / "master").read_text("utf-8"))
-    words = [sys.executable, "-m", "bench.crowd", "--name", name, "--count", str(count)]
-    words += ["--ret", str(options["ret_port"]), "--publish", str(options["publish_port"])]
-    words += ["--tokens"] if stock or system.name != OURS else []
-    running = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    line = [sys.executable, "-m", "bench.crowd", "--name", name, "--count", str(count)]
+    line += ["--ret", str(options["ret_port"]), "--publish", str(options["publish_port"])]
+    line += ["--tokens"] if stock or system.name != OURS else []
+    running = subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert running.stdin is not None
     try:
         storms = []

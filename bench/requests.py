@@ -41,6 +41,9 @@ _SMALL, _LARGE = 4096, 64 << 20
 #: Bytes of one piece of a file, as a master sends them (file_buffer_size).
 _PIECE = 1 << 20
 
+#: Options of our master without limits for minions and their addresses: all simulated minions have one address.
+UNLIMITED = {"minion_requests_per_second": 0, "address_requests_per_second": 0, "address_connections_per_second": 0}
+
 #: Seconds that an answer may take.
 _PATIENCE = 60.0
 
@@ -240,8 +243,7 @@ def main() -> int:
     arguments = parser.parse_args()
     taken: dict[tuple[str, str], list[dict[str, float]]] = {}
     with tempfile.TemporaryDirectory(prefix="bench-") as directory, contextlib.ExitStack() as stack:
-        free = {"minion_requests_per_second": 0, "address_requests_per_second": 0, "address_connections_per_second": 0}
-        systems = [stack.enter_context(saltern(Path(directory) / "saltern", arguments.workers, free))]
+        systems = [stack.enter_context(saltern(Path(directory) / "saltern", arguments.workers, UNLIMITED))]
         if arguments.salt:
             theirs = salt(Path(directory) / "salt", arguments.salt.absolute(), arguments.workers)
             systems.append(stack.enter_context(theirs))
