@@ -181,20 +181,21 @@ def reference_pages() -> dict[str, str]:
 
 
 #: Examples that were written for the reference, and the cases of tests that show a state without one.
-_EXAMPLES = HERE / "state-examples.yaml"
-_CASES = HERE.parent / "tests/statecore/builtin/states"
+_EXAMPLES = HERE / "state-examples"
+_CASES = HERE.parent / "tests/statecore/builtin"
 
 
 def state_examples() -> dict[str, list[str]]:
     """Return {state function: lines of the section "Example"}. Each of them is applied by a test."""
     found: dict[str, list[str]] = {}
-    for place in ("played/cases", "cases"):
+    for place in ("states/played/cases", "states/cases", "recorded/cases"):
         for path in sorted((_CASES / place).glob("*.yaml")):
             for case in yaml.safe_load(path.read_text("utf-8")).values():
                 if isinstance(case, dict) and _shows(case):
                     found.setdefault(case["state"], _shown_case(case))
-    for function, example in yaml.safe_load(_EXAMPLES.read_text("utf-8")).items():
-        found[function] = _example(example["sls"], example["says"])
+    for path in sorted(_EXAMPLES.glob("*.yaml")):
+        for function, example in yaml.safe_load(path.read_text("utf-8")).items():
+            found[function] = _example(example["sls"], example["says"])
     return found
 
 

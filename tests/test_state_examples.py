@@ -1,6 +1,6 @@
-"""The examples of states in the reference are true: each is applied twice to a host that is a directory.
+"""The examples of states in the reference are true: each is applied twice to a host of its own (tests/example_hosts.py).
 
-``python -m tests.test_state_examples`` writes what the functions say into docs/state-examples.yaml.
+``python -m tests.test_state_examples [FUNCTION ...]`` writes what the functions say into docs/state-examples/.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import importlib.util
 import re
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -17,69 +17,44 @@ from typing import Any
 import pytest
 
 from statecore.loader import Loader
-from statecore.runtime.masterless_ports import NoEvents
-from statecore.runtime.runtime import local_runtime
 from tests import case_files
+from tests.example_hosts import Servers, Stage
 
 ROOT = Path(__file__).resolve().parents[1]
-FILE = ROOT / "docs/state-examples.yaml"
-EXAMPLES: Mapping[str, Mapping[str, Any]] = case_files.read(FILE)
+FILES = sorted((ROOT / "docs/state-examples").glob("*.yaml"))
+EXAMPLES: Mapping[str, Mapping[str, Any]] = {
+    function: example for path in FILES for function, example in case_files.read(path).items()
+}
 
 #: Names that the engine calls: no SLS has them, so there is nothing to show.
 OF_THE_ENGINE = ("mod_watch", "mod_aggregate", "mod_init")
 
-#: What the host has in each example.
-HOST = {"etc/passwd": "root:x:0:0:root:/root:/bin/sh\n", "etc/group": "root:x:0:\n", "tmp": "/"}
-
-#: The state functions without an example, at most: most of them need recorded programs or a service. The number only falls:
-#: whoever adds a state adds an example.
-WITHOUT = 180
-
-GRAINS = {"id": "web1", "os": "Debian", "os_family": "Debian", "kernel": "Linux", "osmajorrelease": 12}
+#: State function without an example -> why.
+WITHOUT: Mapping[str, str] = {}
 
 
-def write(directory: Path, files: Mapping[str, str]) -> None:
-    for name, text in files.items():
-        path = directory / name
-        (path if text == "/" else path.parent).mkdir(parents=True, exist_ok=True)
-        if text != "/":
-            path.write_text(text)
-
-
-class Master(NoEvents):
-    """A master that takes every event of the example."""
-
-    def fire(self, *_: Any, **__: Any) -> bool:
-        return True
-
-
-def apply(function: str, directory: Path) -> list[dict[str, Any]]:
-    """Return what the function of an example returned in the first and in the second run; all states of both succeeded."""
+def apply(function: str, directory: Path, servers: Servers) -> tuple[Stage, list[dict[str, Any]]]:
+    """Return what the function of an example returned in the first and in the second run; all other states succeeded."""
     example = EXAMPLES[function]
-    host, tree = directory / "host", directory / "tree"
-    write(host, {**HOST, **example.get("have", {})})
-    write(tree, {**example.get("tree", {}), "example.sls": example["sls"]})
-    opts = {
-        "id": "web1",
-        "host_root": str(host),
-        "file_roots": {"base": [str(tree)]},
-        "pillar_roots": {},
-        "cachedir": str(directory / "cache"),
-        "extension_modules": str(directory / "extmods"),
-        "conf_file": str(host / "etc/salt/minion"),
-    }
+    stage = Stage(example, directory, servers)
+    kind, _, name = function.partition(".")
+    if "first" in example:
+        assert failed(stage.apply(example["first"])) == {}
     found = []
     for _ in range(2):
-        # Grains are gathered only where the example is about them: that takes longer than all the rest.
-        grains = None if function.startswith("grains.") else GRAINS
-        runtime = local_runtime(opts, grains=grains, pillar=example.get("pillar"), events=Master())
-        run = runtime.call("state.apply", ["example"], {}).value
-        assert isinstance(run, dict), run
-        assert {key: entry["comment"] for key, entry in run.items() if entry["result"] is not True} == {}
-        kind, _, name = function.partition(".")
-        (own,) = (entry for key, entry in run.items() if key.startswith(f"{kind}_|") and key.endswith(f"_|{'-'}{name}"))
+        # Grains are gathered only where the example is about them.
+        run = stage.apply(example["sls"], gather=function.startswith("grains."))
+        (key,) = (key for key in run if key.startswith(f"{kind}_|") and key.endswith(f"_|-{name}"))
+        own = run.pop(key)
+        assert failed(run) == {}
+        assert own["result"] is not example.get("fails", False), own
         found.append(own)
-    return found
+    return stage, found
+
+
+def failed(run: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """Return {key: comment} of the states that did not succeed."""
+    return {key: entry["comment"] for key, entry in run.items() if entry["result"] is not True}
 
 
 def left(function: str, directory: Path) -> dict[str, str]:
@@ -89,13 +64,42 @@ def left(function: str, directory: Path) -> dict[str, str]:
     return {name: path.read_text() if path.exists() else "gone" for name, path in paths.items()}
 
 
-@pytest.mark.parametrize("function", EXAMPLES)
-def test_an_example_does_what_the_page_shows(function: str, tmp_path: Path) -> None:
+def differs(function: str, stage: Stage, first: Mapping[str, Any], second: Mapping[str, Any]) -> list[str]:
+    """Return a text for each thing that is not as the example says, the comment aside."""
     example = EXAMPLES[function]
-    first, second = apply(function, tmp_path)
-    assert first["comment"].replace(str(tmp_path), "") == example["says"]
-    assert bool(second["changes"]) is example.get("each_time", False), second
-    assert left(function, tmp_path) == example.get("left", {})
+    found = []
+    if bool(second["changes"]) is not example.get("each_time", False):
+        found.append(f"changes of the second run: {second['changes']}")
+    if "changes" in example and sorted(stage.shown(str(key)) for key in first["changes"]) != sorted(example["changes"]):
+        found.append(f"changes of the first run: {first['changes']}")
+    if left(function, stage.directory) != example.get("left", {}):
+        found.append(f"left: {left(function, stage.directory)}")
+    return found
+
+
+@pytest.fixture(scope="module")
+def servers() -> Iterator[Servers]:
+    """Servers that examples ask for; they end with the tests of this module."""
+    started = Servers()
+    yield started
+    started.close()
+
+
+@pytest.mark.parametrize("function", EXAMPLES)
+def test_an_example_does_what_the_page_shows(function: str, tmp_path: Path, servers: Servers) -> None:
+    stage, (first, second) = apply(function, tmp_path, servers)
+    assert comment(stage, first) == EXAMPLES[function]["says"]
+    assert differs(function, stage, first, second) == []
+
+
+def test_each_example_is_in_one_file() -> None:
+    names = [name for path in FILES for name in re.findall(r"^(\w+\.\w+):(?: &\w+)?$", path.read_text("utf-8"), re.MULTILINE)]
+    assert sorted(names) == sorted(EXAMPLES)
+
+
+def comment(stage: Stage, entry: Mapping[str, Any]) -> str:
+    """Return the comment of a result as the page shows it."""
+    return stage.shown(entry["comment"])
 
 
 def reference() -> ModuleType:
@@ -119,7 +123,7 @@ def test_a_state_without_an_own_example_shows_a_case_of_its_tests() -> None:
     assert "```yaml\n" in page.partition("\n## sysctl.present\n")[2]
 
 
-def test_new_states_have_an_example() -> None:
+def test_every_state_has_an_example() -> None:
     shown = reference().state_examples()
     listed = {
         f"{name}.{function}"
@@ -129,33 +133,40 @@ def test_new_states_have_an_example() -> None:
         if function not in OF_THE_ENGINE
     }
     assert shown.keys() <= listed
-    assert len(listed - shown.keys()) <= WITHOUT, sorted(listed - shown.keys())
+    assert listed - shown.keys() == WITHOUT.keys()
 
 
-def main() -> int:
-    """Write the comments that the functions return into the file of examples."""
-    text = FILE.read_text("utf-8")
-    failed = 0
-    for function in EXAMPLES:
-        with tempfile.TemporaryDirectory() as name:
-            try:
-                first, second = apply(function, Path(name))
-            except (AssertionError, ValueError, KeyError) as error:
-                failed += 1
-                sys.stderr.write(f"{function}: {str(error)[:300]}\n")
+def main(wanted: list[str]) -> int:
+    """Write the comments that the functions return into the files of examples."""
+    failures = 0
+    servers = Servers()
+    for path in FILES:
+        text = path.read_text("utf-8")
+        for function in case_files.read(path):
+            if wanted and function not in wanted and function.partition(".")[0] not in wanted:
                 continue
-            says = first["comment"].replace(name, "")
-            if bool(second["changes"]) is not EXAMPLES[function].get("each_time", False):
-                sys.stderr.write(f"{function}: the second run: {second['changes']}\n")
-            if left(function, Path(name)) != EXAMPLES[function].get("left", {}):
-                sys.stderr.write(f"{function}: left: {left(function, Path(name))}\n")
-        entry = re.compile(rf"^{re.escape(function)}:\n(?: .*\n|\n)*", re.MULTILINE)
-        found = entry.search(text)
-        assert found is not None
-        kept = re.sub(r"^  says: .*\n", "", found[0], flags=re.MULTILINE)
-        text = text[: found.start()] + kept.rstrip("\n") + f"\n  says: {quoted(says)}\n" + text[found.end() :]
-    FILE.write_text(text, "utf-8")
-    return 1 if failed else 0
+            with tempfile.TemporaryDirectory() as name:
+                try:
+                    stage, (first, second) = apply(function, Path(name), servers)
+                except (Exception, pytest.skip.Exception) as error:
+                    failures += 1
+                    sys.stderr.write(f"{function}: {type(error).__name__}: {str(error)[:600]}\n")
+                    continue
+                for problem in differs(function, stage, first, second):
+                    failures += 1
+                    sys.stderr.write(f"{function}: {problem}\n")
+                text = with_comment(text, function, comment(stage, first))
+        path.write_text(text, "utf-8")
+    servers.close()
+    return 1 if failures else 0
+
+
+def with_comment(text: str, function: str, says: str) -> str:
+    """Return the text of a file of examples with another comment of a function."""
+    found = re.search(rf"^{re.escape(function)}:(?: &\w+)?\n(?: .*\n|\n)*", text, re.MULTILINE)
+    assert found is not None
+    kept = re.sub(r"^  says: .*\n", "", found[0], flags=re.MULTILINE)
+    return text[: found.start()] + kept.rstrip("\n") + f"\n  says: {quoted(says)}\n" + text[found.end() :]
 
 
 def quoted(text: str) -> str:
@@ -165,4 +176,4 @@ def quoted(text: str) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

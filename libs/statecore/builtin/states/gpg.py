@@ -82,7 +82,7 @@ def present(
                 [f"Would have added {key} to GPG keychain"] if key not in ring.known else ring.would_refresh(key)
             )
             changes.setdefault(key, {})["refresh" if why else "added"] = True
-            steps.append(Step(f"fetch the key {key}", partial(ring.fetched, key, origin)))
+            steps.append((key, Step(f"fetch the key {key}", partial(ring.fetched, key, origin))))
         if not trust:
             continue
         if ring.trust_of(key) == _TRUST[trust]:
@@ -90,7 +90,7 @@ def present(
         else:
             notes[key].append(f"Would have set trust level for {key} to {trust}")
             changes.setdefault(key, {})["trust"] = trust
-            steps.append(Step(f"trust the key {key}", partial(ring.trusted, key, str(trust))))
+            steps.append((key, Step(f"trust the key {key}", partial(ring.trusted, key, str(trust)))))
     comment = _comment(notes)
     if not steps:
         return Plan.unchanged(comment)
@@ -196,19 +196,18 @@ class _Ring:
         head = f"Would have attempted to update {key} because it has expired subkeys:"
         return [head, *(f"  - {subkey} (expired on {data['expires']})" for subkey, data in rows)]
 
-    def run(self, wanted: list[str], steps: list[Step], notes: Mapping[str, list[str]]) -> Outcome:
+    def run(self, wanted: list[str], steps: list[tuple[str, Step]], notes: Mapping[str, list[str]]) -> Outcome:
         """Run the steps of all keys, also after one that fails. Return one Outcome (comment, changes, success): failed
         if a step failed.
 
-        ``notes`` maps each key id to the comment lines that the plan made for it.
+        ``steps`` has (key id, step). ``notes`` maps each key id to the comment lines that the plan made for it.
         """
         said = {
             key: [line for line in lines if not line.startswith(("Would ", "  - "))] for key, lines in notes.items()
         }
         changes: dict[str, Any] = {}
         good = True
-        for step in steps:
-            key = step.what.rpartition(" ")[2]
+        for key, step in steps:
             try:
                 outcome = step.run()
             except _ERRORS as error:

@@ -73,7 +73,7 @@ def synchronized(
         tried = run(dry=True)
         if tried["retcode"]:
             return Plan.failed(str(tried["stderr"]))
-        would, changes = summary(str(tried["stdout"])), copied(str(tried["stdout"]))
+        would, changes = _summary(str(tried["stdout"])), _copied(str(tried["stdout"]))
         if dryrun or not changes:
             return Plan.unchanged(would)
 
@@ -83,19 +83,19 @@ def synchronized(
         done = run(dry=False)
         if done["retcode"]:
             return Outcome(str(done["stderr"]), ok=False)
-        return Outcome(summary(str(done["stdout"])), copied(str(done["stdout"])))
+        return Outcome(_summary(str(done["stdout"])), _copied(str(done["stdout"])))
 
     would = would or f"{source} would be copied to {name}, which does not exist"
     return Plan.change(would, [Step(f"copy {source} to {name}", work)], changes)
 
 
-def summary(text: str) -> str:
+def _summary(text: str) -> str:
     """Return the summary at the end of rsync's output (numbers of bytes) as text: lines that begin with "- "."""
     lines = text.rstrip("\n").split("\n\n")[-1].replace("  ", "\n").split("\n")
     return "- " + "\n- ".join(line for line in lines if line)
 
 
-def copied(text: str) -> dict[str, str]:
+def _copied(text: str) -> dict[str, str]:
     """Return {"copied": paths, "deleted": paths} from rsync's output; {} if it copied and deleted nothing. The paths
     are one text, one path a line, "N/A" without any.
 
