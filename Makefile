@@ -25,7 +25,7 @@ PACKAGES := libs/statecore libs/saltwire libs/masterstore services
 PYTHON_FOUND = $(shell command -v $(PYTHON) || command -v python3)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab lab-down test test-fast test-one coverage check format docs reference recordings tutorial bench bench-jobs bench-states bench-requests bench-scale bench-api lock oracle wheels deb changelog sbom sbom-images release release-check lock-base audit-dependencies interop api-compare moved-fleet security security-containers security-mutations fuzz browser-test browser-lab-test console-test console-check console-screenshots chaos chaos-containers images container-test userland-test hosts-test formulas extensions-test sweep k8s-check k8s-run cluster cluster-down cluster-test clean
+.PHONY: help lab lab-down test test-fast test-one coverage check format docs reference recordings tutorial bench bench-jobs bench-states bench-requests bench-scale bench-api lock oracle wheels deb changelog sbom sbom-images release release-check lock-base audit-dependencies interop api-compare moved-fleet security security-containers security-mutations fuzz browser-test browser-lab-test console-test console-check console-screenshots editor-test editor-screenshots chaos chaos-containers images container-test userland-test hosts-test formulas extensions-test sweep k8s-check k8s-run cluster cluster-down cluster-test clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -188,6 +188,12 @@ console-check: tests/browser/node_modules/.ready ## check the types of the conso
 console-screenshots: $(VENV)/.ready ## write the pictures of docs/console.md (chromium)
 	$(BIN)/python -m tests.browser.console_screenshots docs/console
 
+editor-test: $(VENV)/.ready tests/editor/node_modules/.ready ## test the language server in VS Code (code-server) in real Chromium (npm, node 20, a compiler; minutes)
+	$(BIN)/pytest -q -m browser tests/editor
+
+editor-screenshots: $(VENV)/.ready tests/editor/node_modules/.ready ## write the pictures of docs/editors.md (chromium)
+	$(BIN)/python -m tests.editor.screenshots docs/editors
+
 chaos-containers: SECONDS := 60
 chaos-containers: $(VENV)/.ready ## make chaos with the containers of compose.yaml (SECONDS=60 SEED=; a Docker engine)
 	CHAOS_SECONDS=$(SECONDS) CHAOS_SEED=$(SEED) $(BIN)/pytest -q -s -m "container and chaos" tests/container
@@ -315,6 +321,15 @@ $(VENV)/.ready: requirements.lock tests/reclass.lock $(addsuffix /pyproject.toml
 .interop/%/.ready: tests/interop/%.lock
 	$(PYTHON_FOUND) .ci/new-environment .interop/$*
 	.interop/$*/bin/pip install -q --disable-pip-version-check --no-deps --require-hashes -r $<
+	@touch $@
+
+# code-server by the hashes of package-lock.json, and what its server needs by the hashes of its own npm-shrinkwrap.json. Of its native
+# modules only argon2 is built: the others serve terminals, searches and proxies. Nothing of it is shipped.
+tests/editor/node_modules/.ready: tests/editor/package-lock.json
+	npm ci --prefix tests/editor --ignore-scripts --no-audit --no-fund --loglevel=error
+	npm install --prefix tests/editor/node_modules/code-server/lib/vscode --omit=dev --ignore-scripts --no-audit --no-fund --loglevel=error
+	ln -sfn node_modules tests/editor/node_modules/code-server/lib/vscode/node_modules.asar
+	npm rebuild --prefix tests/editor argon2 --loglevel=error
 	@touch $@
 
 # axe-core and the checker of types, by the hashes of package-lock.json; nothing of it is shipped.

@@ -17,6 +17,10 @@ Keys of an example that this module reads:
     ``mariadb``, ``postgres``, ``etcd`` or ``web``: a server that runs during the test; ``SERVER`` in ``opts`` is its address
 ``instead``
     text of the SLS -> text that takes its place while the example is applied; ``SERVER`` is the server's address
+``varies``
+    pattern of what differs from run to run in a comment -> what the page shows
+``wheels``
+    true: ``/srv/wheels`` has the wheels of tests/statecore/python_environments.py
 ``master``
     answers of a master to an orchestration, as in tests/statecore/builtin/states/saltmod.yaml
 """
@@ -25,6 +29,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -135,6 +140,9 @@ class _Programs(RecordedHost):
         # A played program that is given a file of the host must not find this machine's.
         if self._own and not isinstance(cmd, str):
             cmd = [f"{self.root}{word}" if word.startswith(("/etc/", "/srv/")) else word for word in cmd]
+            if options.get("cwd"):
+                where = self.path(str(options["cwd"]))
+                cmd = ["sh", "-c", 'cd "$0" && exec "$@"', str(where), cmd[0].rpartition("/")[2], *cmd[1:]]
         return super().run(cmd, **{**options, "env": {**(options.get("env") or {}), **self._own}})
 
 
@@ -179,6 +187,8 @@ class Stage:
         """Return a text of a return as the page shows it."""
         for shown, used in self.example.get("instead", {}).items():
             text = text.replace(used.replace("SERVER", self._server).replace("PYTHON", sys.executable), shown)
+        for pattern, stands in self.example.get("varies", {}).items():
+            text = re.sub(pattern, stands, text)
         return text.replace(str(self.root), "").replace(str(self.directory), "")
 
     def apply(self, sls: str, *, gather: bool = False) -> dict[str, dict[str, Any]]:

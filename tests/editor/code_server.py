@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -133,7 +134,9 @@ class Editor:
         parts = name.split("/")
         for depth in range(1, len(parts) + 1):
             path = "/".join(parts[:depth])
-            label = self.page.locator(f'.monaco-icon-label[aria-label$="/shop/{path}"]')
+            # Behind the path of a folder with findings stands " • Contains emphasized items", behind a file's their number.
+            named = (f'.monaco-icon-label[aria-label$="/shop/{path}"]', f'.monaco-icon-label[aria-label*="/shop/{path} •"]')
+            label = self.page.locator(", ".join(named))
             row = self.page.locator(".explorer-folders-view .monaco-list-row", has=label)
             if depth == len(parts):
                 row.dblclick()
@@ -163,8 +166,11 @@ class Editor:
         """Run a command of the palette by its title."""
         self.page.keyboard.press("F1")
         self.page.locator(".quick-input-widget input").fill(f">{title}")
-        self.page.locator(".quick-input-list .monaco-list-row").first.wait_for()
+        # The list still has the rows of what was typed before.
+        first = self.page.locator(".quick-input-list .monaco-list-row").first
+        expect(first).to_have_attribute("aria-label", re.compile(f"^{re.escape(title)}(,|$)"))
         self.page.keyboard.press("Enter")
+        expect(self.page.locator(".quick-input-widget")).to_be_hidden()
 
     @property
     def place(self) -> Locator:

@@ -32,7 +32,7 @@ def test_a_picture_shows_its_commands_and_answers(name: str) -> None:
     typed = [line[2:] for line in lines if line.startswith("$ ")]
     assert typed == list(TABLE[name].commands)
     answers = [line for line in lines if not line.startswith("$ ")]
-    assert "web1:" in answers
+    assert len(answers) >= 2
     assert not [line for line in answers if "Traceback" in line or "rror:" in line]
 
 

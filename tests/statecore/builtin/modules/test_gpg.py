@@ -227,6 +227,10 @@ def test_states(minion: PlainMinion, made: dict[str, str], homes: tuple[str, str
     already = of(f"GPG Public Key {key} already in keychain", f"GPG Public Key {key} already in correct trust state")
     assert told("present", trust="ultimately")[0] is True
     assert told("present", trust="ultimately") == (True, {}, already)
+    # The ID of a state that forgot its keys: a name with spaces is no key, and no reason to break down.
+    spaces = told("present", name="the key of ann")
+    assert (spaces[0], spaces[1]) == (False, {})
+    assert "none of the specified sources were found or contained the (unexpired) key the key of ann" in spaces[2]
     missing = told("present", name="0123456789ABCDEF")
     assert (missing[0], missing[1]) == (False, {})
     assert "none of the specified sources were found or contained the (unexpired) key" in missing[2]
