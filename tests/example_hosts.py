@@ -244,7 +244,7 @@ class Stage:
             variables = {name: str(self.directory / name.lower()) for name in played}
             for folder in self.example.get("played", ()):
                 for program in (_TESTS / folder).iterdir():
-                    started = f"#!/bin/sh\nPLAYED={shlex.quote(str(self.root))} exec {shlex.quote(str(program))} \"$@\"\n"
+                    started = f'#!/bin/sh\nPLAYED={shlex.quote(str(self.root))} exec {shlex.quote(str(program))} "$@"\n'
                     own = self.directory / "bin" / program.name
                     own.write_text(started)
                     own.chmod(0o755)

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from statecore.loader import Loader
+from statecore.model.errors import StatecoreError
 from tests import case_files
 from tests.example_hosts import Servers, Stage
 
@@ -102,7 +103,9 @@ def test_an_example_does_what_the_page_shows(function: str, tmp_path: Path, serv
 
 
 def test_each_example_is_in_one_file() -> None:
-    names = [name for path in FILES for name in re.findall(r"^(\w+\.\w+):(?: &\w+)?$", path.read_text("utf-8"), re.MULTILINE)]
+    names = [
+        name for path in FILES for name in re.findall(r"^(\w+\.\w+):(?: &\w+)?$", path.read_text("utf-8"), re.MULTILINE)
+    ]
     assert sorted(names) == sorted(EXAMPLES)
 
 
@@ -157,7 +160,7 @@ def main(wanted: list[str]) -> int:
             with tempfile.TemporaryDirectory() as name:
                 try:
                     stage, (first, second) = apply(function, Path(name), servers)
-                except (Exception, pytest.skip.Exception) as error:
+                except (AssertionError, ValueError, KeyError, OSError, StatecoreError, pytest.skip.Exception) as error:
                     failures += 1
                     sys.stderr.write(f"{function}: {type(error).__name__}: {str(error)[:600]}\n")
                     continue

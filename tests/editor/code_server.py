@@ -135,7 +135,10 @@ class Editor:
         for depth in range(1, len(parts) + 1):
             path = "/".join(parts[:depth])
             # Behind the path of a folder with findings stands " • Contains emphasized items", behind a file's their number.
-            named = (f'.monaco-icon-label[aria-label$="/shop/{path}"]', f'.monaco-icon-label[aria-label*="/shop/{path} •"]')
+            named = (
+                f'.monaco-icon-label[aria-label$="/shop/{path}"]',
+                f'.monaco-icon-label[aria-label*="/shop/{path} •"]',
+            )
             label = self.page.locator(", ".join(named))
             row = self.page.locator(".explorer-folders-view .monaco-list-row", has=label)
             if depth == len(parts):

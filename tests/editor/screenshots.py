@@ -44,16 +44,20 @@ PICTURES: Mapping[str, Callable[[Editor], None]] = {
 def main(directory: Path) -> None:
     """Write all pictures into a directory."""
     directory.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="editor-") as name, code_server(Path(name)) as site:
-        with sync_playwright() as started:
-            browser = started.chromium.launch(executable_path="/usr/bin/chromium", args=list(CHROMIUM))
+    with (
+        tempfile.TemporaryDirectory(prefix="editor-") as name,
+        code_server(Path(name)) as site,
+        sync_playwright() as started,
+    ):
+        browser = started.chromium.launch(executable_path="/usr/bin/chromium", args=list(CHROMIUM))
+        with editor(browser, site, width=1080, height=620) as opened:
             for picture, prepare in PICTURES.items():
-                with editor(browser, site, width=1080, height=620) as opened:
-                    prepare(opened)
-                    session = opened.page.context.new_cdp_session(opened.page)
-                    taken = session.send("Page.captureScreenshot", {"format": "webp", "quality": 75})
-                    (directory / f"{picture}.webp").write_bytes(base64.b64decode(taken["data"]))
-            browser.close()
+                prepare(opened)
+                session = opened.page.context.new_cdp_session(opened.page)
+                taken = session.send("Page.captureScreenshot", {"format": "webp", "quality": 75})
+                (directory / f"{picture}.webp").write_bytes(base64.b64decode(taken["data"]))
+                opened.close_all()
+        browser.close()
 
 
 if __name__ == "__main__":
