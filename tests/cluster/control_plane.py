@@ -210,6 +210,8 @@ def end(names: Iterable[str]) -> None:
 def stop() -> None:
     """End the control plane, and remove its network."""
     end(["kube-scheduler", "kube-controller-manager", "kube-apiserver", "etcd"])
+    # API servers that an interrupted test left.
+    end(sorted(path.name for path in PIDS.glob("*")))
     for name in ("", *NODES):
         if Path(f"/run/netns/{namespace(name)}").exists():
             run(["ip", "netns", "delete", namespace(name)])
