@@ -56,6 +56,8 @@ _SETTINGS: Mapping[str, object] = {
     "security.workspace.trust.enabled": False,
     "workbench.startupEditor": "none",
     "workbench.tips.enabled": False,
+    # In a browser VS Code saves what is typed after a second: the next test would find it.
+    "files.autoSave": "off",
     "explorer.compactFolders": False,
     "explorer.autoReveal": False,
     "editor.minimap.enabled": False,
