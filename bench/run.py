@@ -1,11 +1,12 @@
 """Prints times and memory of both systems with their ratio. The systems take turns, so that both see the same machine load.
 
-python -m bench.run --salt .oracle [--rounds 10]
+python -m bench.run --salt .oracle [--rounds 10] [--workers 5]
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import statistics
@@ -53,12 +54,33 @@ def memory(system: System) -> list[float]:
     return [sum(pss(pid) for pid in family(system.roots.values())) / 1024]
 
 
+def idle_cpu(system: System) -> list[float]:
+    """Return the milliseconds of CPU time a second of all processes of the system while nobody asks it anything."""
+    before, began = _cpu(system), time.monotonic()
+    time.sleep(_IDLE_SECONDS)
+    return [1000 * (_cpu(system) - before) / (time.monotonic() - began)]
+
+
+def _cpu(system: System) -> float:
+    ticks = 0
+    for pid in family(system.roots.values()):
+        with contextlib.suppress(OSError):
+            fields = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()
+            # Its own and those of its ended children.
+            ticks += sum(map(int, fields[11:15]))
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+#: Seconds for which an idle system is watched.
+_IDLE_SECONDS = 30.0
+
 MEASURES = (
     Measure("salt '*' test.ping, whole command", "s", wall("salt", "*", "test.ping")),
     Measure("one round trip inside a running client", "ms", round_trips, share=0.3),
     Measure("salt-call --local test.ping", "s", wall("salt-call", "--local", "test.ping"), share=0.5),
     Measure("200 files with requisites, nothing to do", "s", wall("salt", "*", "state.apply"), share=0.3),
     Measure("memory of master and two minions", "MB", memory, share=0.1),
+    Measure("idle CPU time of master and two minions", "ms/s", idle_cpu, share=0.2),
 )
 
 
@@ -93,13 +115,14 @@ def main() -> int:
     )
     parser.add_argument("--salt", required=True, type=Path, help="virtual environment with salt")
     parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--workers", type=int, default=5, help="of both masters")
     arguments = parser.parse_args()
     with (
         tempfile.TemporaryDirectory(prefix="bench-") as directory,
-        saltern(Path(directory) / "saltern") as ours,
-        salt(Path(directory) / "salt", arguments.salt.absolute()) as theirs,
+        saltern(Path(directory) / "saltern", arguments.workers) as ours,
+        salt(Path(directory) / "salt", arguments.salt.absolute(), arguments.workers) as theirs,
     ):
-        print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}; median of the rounds\n")
+        print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}; {arguments.workers} workers each; medians\n")
         print(f"{'':45} {ours.name:>10} {theirs.name:>10}   ratio")
         for measure in MEASURES:
             taken: dict[str, list[float]] = {ours.name: [], theirs.name: []}

@@ -1,6 +1,7 @@
 """Measures the state system beside real Salt: `salt-call --local` on trees of many states. Prints times, memory and ratios.
 
 python -m bench.states --salt .oracle [--rounds 5] [--sizes 100,1000,5000,10000] [--shapes plain,chain,fan,in,jinja] [--cold]
+    [--pictures DIRECTORY]
 
 Each measurement is a whole process with its output discarded; the two systems alternate. The floor is the time that libyaml
 needs to parse the same bytes. The cachedir stays between runs, as on a host that applies its states every half hour; with
@@ -23,6 +24,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
+
+from bench.chart import Curve, line_chart
 
 _FUNCTIONS = ("state.show_low_sls", "state.apply")
 
@@ -144,6 +147,9 @@ def main() -> int:
     parser.add_argument("--cold", action="store_true", help="cachedirs are empty at each start")
     parser.add_argument("--sizes", default="100,1000,5000,10000")
     parser.add_argument("--shapes", default=",".join(SHAPES))
+    parser.add_argument(
+        "--pictures", type=Path, help="directory for curves of time and memory (SVG), one for each shape"
+    )
     arguments = parser.parse_args()
     binaries = {
         "saltern": Path(sys.executable).parent / "salt-call",
@@ -152,6 +158,7 @@ def main() -> int:
     print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}; medians of {arguments.rounds}\n")
     print(f"{'':32} {'Saltern':>8} {'Salt':>8} {'ratio':>6} {'memory':>7} {'':>7} {'ratio':>6} {'libyaml':>8}")
     sizes = [int(size) for size in arguments.sizes.split(",")]
+    medians: dict[str, tuple[list[float], list[float]]] = {}
     with tempfile.TemporaryDirectory(prefix="bench-") as directory:
         root = Path(directory)
         for what, tree, words, bound in measures(arguments.shapes.split(","), sizes, root):
@@ -166,12 +173,36 @@ def main() -> int:
                         taken[name].append(one)
             seconds = [statistics.median(one.seconds for one in taken[name]) for name in binaries]
             memory = [statistics.median(one.megabytes for one in taken[name]) for name in binaries]
+            medians[what] = seconds, memory
             print(
                 f"{what:32} {seconds[0]:7.3f}s {seconds[1]:7.3f}s {seconds[1] / seconds[0]:5.1f}x"
                 f" {memory[0]:5.0f}MB {memory[1]:5.0f}MB {memory[1] / memory[0]:5.1f}x {bound:7.3f}s",
                 flush=True,
             )
+    if arguments.pictures:
+        arguments.pictures.mkdir(parents=True, exist_ok=True)
+        for shape in arguments.shapes.split(","):
+            rows = {size: medians[f"state.apply {shape} {size}"] for size in sizes}
+            for name, text in pictures(shape, rows).items():
+                (arguments.pictures / name).write_text(text, "utf-8")
     return 0
+
+
+def pictures(shape: str, rows: Mapping[int, tuple[list[float], list[float]]]) -> dict[str, str]:
+    """Return {file name: SVG} with the curves of both systems against the number of states.
+
+    ``rows``: number of states -> (seconds, megabytes) of ``state.apply``, each of Saltern and of Salt.
+    """
+    names = ("Saltern", "Salt")
+    found = {}
+    for number, (what, unit) in enumerate((("seconds", "s"), ("memory", "MB, peak"))):
+        curves: dict[str, Curve] = {
+            name: [(size, taken[number][which]) for size, taken in sorted(rows.items())]
+            for which, name in enumerate(names)
+        }
+        title = f"state.apply, {what} of a whole salt-call --local ({shape})"
+        found[f"states-{what}-{shape}.svg"] = line_chart(title, "states", unit, curves)
+    return found
 
 
 if __name__ == "__main__":

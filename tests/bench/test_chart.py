@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.chart import line_chart, number, steps
+from bench.states import pictures
 
 NAMESPACE = "{http://www.w3.org/2000/svg}"
 
@@ -77,3 +78,10 @@ def test_texts_are_escaped() -> None:
 def test_what_cannot_be_drawn(curves: dict[str, list[tuple[float, float]]], log: bool) -> None:
     with pytest.raises(ValueError, match="T: "):
         line_chart("T", "x", "y", curves, log_x=log)
+
+
+def test_pictures_of_state_runs_have_both_systems() -> None:
+    found = pictures("plain", {100: ([0.2, 1.0], [50.0, 90.0]), 1000: ([0.4, 3.0], [60.0, 120.0])})
+    assert sorted(found) == ["states-memory-plain.svg", "states-seconds-plain.svg"]
+    ours, salts = heights(found["states-seconds-plain.svg"])
+    assert ours[-1] > salts[-1], "a shorter time is further down"
