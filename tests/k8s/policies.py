@@ -529,10 +529,22 @@ def _hasty(found: Sequence[Object]) -> Iterator[str]:
             yield f"{pod}: there is no PriorityClass {pod.spec['priorityClassName']}"
 
 
+def _greedy(found: Sequence[Object]) -> Iterator[str]:
+    """Workers, whose number an autoscaler raises, take no room from pods that run."""
+    classes = {one["metadata"]["name"]: one for one in of_kind(found, "PriorityClass")}
+    for pod in pods(found):
+        if pod.component != "mworker":
+            continue
+        chosen = classes.get(pod.spec.get("priorityClassName"))
+        if chosen is not None and chosen.get("preemptionPolicy") != "Never":
+            yield f"{pod}: its PriorityClass must have preemptionPolicy Never: a new worker would end other pods"
+
+
 def disrupted(found: Sequence[Object]) -> Iterator[str]:
     """A budget finds its pods, and never forbids every eviction; where there are budgets, who is alone is elsewhere soon."""
     if of_kind(found, "PodDisruptionBudget"):
         yield from _hasty(found)
+        yield from _greedy(found)
     for one in of_kind(found, "PodDisruptionBudget"):
         name = one["metadata"]["name"]
         if not any(

@@ -313,6 +313,12 @@ BROKEN: tuple[tuple[str, str, Break, str], ...] = (
     (
         "disrupted",
         "ha",
+        lambda f: pod(f, "mworker").update(priorityClassName="saltern-master"),
+        "must have preemptionPolicy Never",
+    ),
+    (
+        "disrupted",
+        "ha",
         lambda f: remove(f, "PriorityClass", "saltern-master"),
         "there is no PriorityClass saltern-master",
     ),
