@@ -95,9 +95,16 @@ def servers() -> Iterator[Servers]:
     started.close()
 
 
+@pytest.fixture
+def place() -> Iterator[Path]:
+    """A directory with a short path: a socket's path, such as that of GnuPG's agent on a host, has 107 bytes at most."""
+    with tempfile.TemporaryDirectory(prefix="ex-", ignore_cleanup_errors=True) as made:
+        yield Path(made)
+
+
 @pytest.mark.parametrize("function", EXAMPLES)
-def test_an_example_does_what_the_page_shows(function: str, tmp_path: Path, servers: Servers) -> None:
-    stage, (first, second) = apply(function, tmp_path, servers)
+def test_an_example_does_what_the_page_shows(function: str, place: Path, servers: Servers) -> None:
+    stage, (first, second) = apply(function, place, servers)
     assert comment(stage, first) == EXAMPLES[function]["says"]
     assert differs(function, stage, first, second) == []
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from cryptography.hazmat.primitives.serialization import SSHCertificate
 
 from statecore.model.context import Context
-from statecore.model.errors import CommandError
+from statecore.model.errors import CommandError, InvocationError
 from statecore.model.types import Plan
 from statecore.system.certificates import references
 from statecore.system.certificates.state_file import FaultOfCall, ManagedFile, need_nothing_more, split
@@ -81,6 +81,7 @@ def certificate_managed(
     try:
         given, rest = split({**kwargs, "check_cmd": check_cmd})
         need_nothing_more(rest)
+        _need_taken(ctx, module, more)
         left = desired.seconds("ttl_remaining", ttl_remaining)
         file = ManagedFile.of(ctx, name, given)
         current, changes = _current(file)
@@ -113,6 +114,15 @@ def certificate_managed(
         return f"{made}\n".encode()
 
     return file.plan("certificate", changes, make, again=current is not None)
+
+
+def _need_taken(ctx: Context, module: str, more: Mapping[str, object]) -> None:
+    """Raise InvocationError if a function of the backend ``module`` does not take one of the ``backend_args``."""
+    for function in ("get_signing_policy", "create_certificate") if more else ():
+        spec = ctx.catalog.argspec(f"{module}.{function}") or {"kwargs": True}
+        unknown = [] if spec["kwargs"] else sorted(more.keys() - set(spec["args"] or ()))
+        if unknown:
+            raise InvocationError(f"backend_args: {module}.{function} takes no argument {', '.join(unknown)}")
 
 
 def _current(file: ManagedFile) -> tuple[SSHCertificate | None, dict[str, object]]:
