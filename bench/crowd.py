@@ -42,6 +42,9 @@ _PAYLOADS = 1000
 #: Seconds after which a stock minion sends its sign-in again: later answers count as late.
 _AUTH_TIMEOUT = 5.0
 
+#: Seconds after which a minion asks again on a new connection: a busy master drops a sign-in that waited for 30.
+_AGAIN = 35.0
+
 #: Seconds that all of a storm may take.
 _STORM_SECONDS = 300.0
 
@@ -117,12 +120,24 @@ class Crowd:
         of = {}
         due = collections.deque((spread * number / max(1, len(sign_ins)), one) for number, one in enumerate(sign_ins))
         took: list[float] = []
+        asked = collections.deque[tuple[float, int]]()
         while len(took) < len(sign_ins) and (now := time.monotonic() - started) < _STORM_SECONDS:
             while due and due[0][0] <= now:
                 began, one = due.popleft()
                 of[place := one.minion.requests.connect(self._ret_port)] = one
                 one.began = began
                 poller.register(place, select.EPOLLIN)
+                asked.append((now + _AGAIN, place))
+            while asked and asked[0][0] <= now:
+                place = asked.popleft()[1]
+                if not (one := of[place]).answer:
+                    # The new connection may get the number of the old one, which connect closes first.
+                    poller.unregister(place)
+                    del of[place]
+                    one.sent = False
+                    of[place := one.minion.requests.connect(self._ret_port)] = one
+                    poller.register(place, select.EPOLLIN)
+                    asked.append((now + _AGAIN, place))
             for place, _ in poller.poll(max(0.0, min(1.0, due[0][0] - now)) if due else 1):
                 one = of[place]
                 answers = one.minion.requests.receive()
