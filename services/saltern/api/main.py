@@ -176,7 +176,7 @@ class _Stall:
         self._timer = asyncio.get_running_loop().call_later(self._seconds, self._look, transport, left)
 
     def end(self) -> None:
-        """Watch no longer."""
+        """Stop watching the bytes that wait: the client reads again, or the connection has ended."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

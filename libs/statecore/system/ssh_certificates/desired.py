@@ -207,7 +207,7 @@ def _names(value: object) -> tuple[bytes, ...]:
 
 
 def _options(argument: str, value: object) -> dict[bytes, bytes]:
-    """Return critical options or extensions as the certificate has them: name -> value.
+    """Return {name: value} of critical options or extensions, both in bytes, as a certificate holds them.
 
     One without a value is given as ``true``; one that is false is left out.
     """

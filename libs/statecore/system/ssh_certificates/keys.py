@@ -76,7 +76,9 @@ def private_key(data: bytes, passphrase: str | None = None) -> PrivateKey:
 
 
 def public_key(data: bytes) -> PublicKey:
-    """Parse a public key. Raise NotReadable if it is none of OpenSSH."""
+    """Return the public key that OpenSSH's text (``ssh-ed25519 AAAA...``) holds. Raise NotReadable for other text, and for
+    a kind of key that is not rsa, ec or ed25519.
+    """
     try:
         found = _parsed(lambda: serialization.load_ssh_public_key(data))
     except ValueError as error:
