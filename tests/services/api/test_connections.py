@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.asyncio.client import ClientConnection
 from websockets.asyncio.client import connect as connect_socket
 from websockets.exceptions import ConnectionClosed, InvalidStatus
@@ -209,7 +210,7 @@ def test_pings_without_a_reader_fill_no_memory() -> None:
 
     async def test(port: int) -> None:
         waiting: list[int] = []
-        kind = main.WebSocketsSansIOProtocol
+        kind = WebSocketsSansIOProtocol
         ping = kind.handle_ping
 
         def counted(self: Any) -> None:
