@@ -11,8 +11,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from saltern.cli.region_choice import Region, load_region
 from saltern.kit.command.command_line import CommandError, Exit, run_command, user_name
-from saltern.kit.config.master import ClientOptions, load_client
+from saltern.kit.config.master import ClientOptions, ConfigError, load_client
 from saltern.kit.links.addresses import hosts_of
 from saltern.kit.links.control import ControlClient, ControlError, ControlTimeout, connect_control
 from saltern.kit.links.event_bus import EventSubscriber, connect_bus
@@ -41,6 +42,7 @@ class CommandContext:
     """
 
     load: Callable[[str | None], ClientOptions] = load_client
+    load_region: Callable[[Region], ClientOptions] = load_region
     control: Callable[..., ControlClient] = connect_control
     bus: Callable[..., EventSubscriber] = connect_bus
     clock: Callable[[], float] = time.monotonic
@@ -93,6 +95,24 @@ def stock_codes() -> bool:
     return os.environ.get(STOCK_CODES, "").lower() in ("1", "true", "yes")
 
 
+def failure_code(error: Exception) -> int:
+    """Return the exit code for an error that ends a command: a refusal, a master that does not answer, a wrong
+    configuration or command line.
+    """
+    if isinstance(error, ControlError):
+        return Exit.OK if stock_codes() and error.name in _FORGIVEN else Exit.GENERIC
+    code = (
+        Exit.UNAVAILABLE
+        if isinstance(error, ControlTimeout)
+        else Exit.CONFIG
+        if isinstance(error, ConfigError)
+        else error.code
+        if isinstance(error, CommandError)
+        else Exit.GENERIC
+    )
+    return Exit.OK if code == Exit.UNAVAILABLE and stock_codes() else code
+
+
 def run_guarded(body: Callable[[], int]) -> int:
     """Call ``body``, which carries out a command of an operator, and return its exit code.
 
@@ -103,13 +123,8 @@ def run_guarded(body: Callable[[], int]) -> int:
         try:
             return body()
         except ControlError as error:
-            forgiven = stock_codes() and error.name in _FORGIVEN
-            raise CommandError(error.message, Exit.OK if forgiven else Exit.GENERIC) from error
-        except ControlTimeout as error:
-            raise CommandError(str(error), Exit.OK if stock_codes() else Exit.UNAVAILABLE) from error
-        except CommandError as error:
-            if error.code == Exit.UNAVAILABLE and stock_codes():
-                raise CommandError(str(error), Exit.OK) from error
-            raise
+            raise CommandError(error.message, failure_code(error)) from error
+        except (ControlTimeout, CommandError) as error:
+            raise CommandError(str(error), failure_code(error)) from error
 
     return run_command(guarded)

@@ -15,7 +15,7 @@ FAILED = "ERROR: Minions returned with non-zero exit code"
 
 _LATER = (
     "The minions may not have all finished running and any remaining minions will return upon completion. "
-    "To look up the return data for this job later, run the following command:\n\nsalt-run jobs.lookup_jid {jid}"
+    "To look up the return data for this job later, run the following command:\n\n{run} jobs.lookup_jid {jid}"
 )
 _SILENT = "Minion did not return."
 
@@ -27,33 +27,55 @@ class JobPart(MinionJobState):
     now: int
 
 
-def no_response(jid: str, known: MinionAnswer | None = None, part: JobPart | None = None) -> dict[str, object]:
+def no_response(
+    jid: str, known: MinionAnswer | None = None, part: JobPart | None = None, region: str = ""
+) -> dict[str, object]:
     """Return the map that ``salt`` prints in place of a missing return: {return: text, out: "no_return", retcode: 1, state}.
 
     ``known``: the state of the minion's key, and its age. ``part``: state of the job on the minion, with ``now``. Salt's text
-    "Minion did not return" is used only if the minion is not working on the job.
+    "Minion did not return" is used only if the minion is not working on the job. ``region``: the region whose master says so,
+    if several were asked.
     """
     state = part["state"] if part else "expected"
     first, why = _STATES.get(state, _STATES["expected"])
-    lines = [first]
+    lines = [first, *_told_by(region)]
     if why and part:
         lines.append(why.format(since=duration((part["now"] - part["since"]) / 1000)))
     if known and (state in _ABOUT_MINION or known["key"] != "accepted"):
         lines.append(about_minion(known, took=state != "expected"))
-    return {"return": "\n".join([*lines, _LATER.format(jid=jid)]), "out": "no_return", "retcode": 1, "state": state}
+    return {"return": "\n".join([*lines, _later(jid, region)]), "out": "no_return", "retcode": 1, "state": state}
 
 
-def waits(jid: str, until_ms: int, known: MinionAnswer | None = None) -> dict[str, object]:
+def waits(jid: str, until_ms: int, known: MinionAnswer | None = None, region: str = "") -> dict[str, object]:
     """Return the map that ``salt --when-back`` prints for a minion that is away and that the job waits for.
 
     It is {return: text, out: "no_return", retcode: 0, state: "waiting"}: the minion does not count as a failure.
     """
     until = datetime.fromtimestamp(until_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-    lines = [f"The job waits for this minion until {until}."]
+    lines = [f"The job waits for this minion until {until}.", *_told_by(region)]
     if known:
         lines.append(about_minion(known, took=True))
-    lines.append(f"Who is waited for, and calling it off:\n\nsalt-run jobs.list_waiting\nsalt-run jobs.cancel {jid}")
+    run = _runner_command(region)
+    lines.append(f"Who is waited for, and calling it off:\n\n{run} jobs.list_waiting\n{run} jobs.cancel {jid}")
     return {"return": "\n".join(lines), "out": "no_return", "retcode": 0, "state": "waiting"}
+
+
+def region_lost(jid: str, region: str) -> dict[str, object]:
+    """Return the map that ``salt`` prints for a minion of a region whose master stopped to answer while the job ran."""
+    text = f"{_SILENT} [Region {region} does not answer]\n{_later(jid, region)}"
+    return {"return": text, "out": "no_return", "retcode": 1, "state": "expected"}
+
+
+def _told_by(region: str) -> list[str]:
+    return [f"Told by the master of region {region}."] if region else []
+
+
+def _later(jid: str, region: str = "") -> str:
+    return _LATER.format(jid=jid, run=_runner_command(region))
+
+
+def _runner_command(region: str) -> str:
+    return f"salt-run --region {region}" if region else "salt-run"
 
 
 #: States in which a minion has not received the job; ``--when-back`` waits for it.
@@ -109,9 +131,9 @@ def duration(seconds: float) -> str:
     return " ".join(parts[:2]) or "0 s"
 
 
-def later(jid: str) -> str:
+def later(jid: str, region: str = "") -> str:
     """Return the text with the JID of a job that is still running, and with the command that shows its returns."""
-    return f"This job's jid is: {jid}\n" + _LATER.format(jid=jid)
+    return f"This job's jid is: {jid}\n{_later(jid, region)}"
 
 
 def started(jid: str, *, verbose: bool, show_jid: bool) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from saltern.cli.region_choice import add_region_flag
 from saltern.cli.sign_in import add_eauth_flags
 from saltern.kit.command.arguments import on_the_wire, parse_arguments, value_of
 from saltern.kit.command.command_line import (
@@ -225,6 +226,7 @@ def parser() -> CommandParser:
         help="show the minions that the target matches, and run nothing",
     )
     made.read_stdin()
+    add_region_flag(made)
     add_eauth_flags(made)
     add_output_flags(made)
     return made

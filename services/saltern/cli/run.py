@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from saltern.cli.context import CommandContext, no_bus, run_guarded, stock_codes
 from saltern.cli.export_jobs import export_jobs
+from saltern.cli.region_choice import add_region_flag, chosen_regions
 from saltern.cli.sign_in import add_eauth_flags, signed_in
 from saltern.cli.watch_events import watch_events
 from saltern.cli.watch_job import JobWatcher, jid_of
@@ -73,6 +74,12 @@ def _salt_run(flags: argparse.Namespace, context: CommandContext) -> int:
     printer = Printer(flags, options, context.env)
     fun, arg, kwarg = _call(flags)
     printer.heed([{"__kwarg__": True, **kwarg}])
+    if flags.region:
+        chosen = chosen_regions(flags.region, options, flags.config_dir)
+        if len(chosen) > 1:
+            raise CommandError("a runner runs in one region: name one with --region", Exit.USAGE)
+        options = context.load_region(chosen[0])
+        flags.config_dir = chosen[0].directory
     if fun == "jobs.export":
         return export_jobs(context.control(options, config_dir=flags.config_dir), printer, arg, kwarg)
     watched_jid = jid_of(arg, kwarg) if fun == "jobs.watch" else ""
@@ -218,6 +225,7 @@ def parser() -> CommandParser:
     add_no_parse_flag(made)
     made.add_argument("--skip-grains", action="store_true", help=argparse.SUPPRESS)  # a master gathers none
     made.read_stdin()
+    add_region_flag(made)
     add_eauth_flags(made)
     made.refuse([*PROFILING, RefusedOption(("--jid",), True, "the master names its jobs")])
     add_output_flags(made)

@@ -8,28 +8,35 @@ Source: docs/protocol.md#cli-wait
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 import yaml
 
 from saltern.cli import report
 from saltern.cli.context import CommandContext, no_bus, run_guarded
+from saltern.cli.publication import no_match, publish_job
+from saltern.cli.region_choice import chosen_regions
 from saltern.cli.request import SaltRequest, parse_request
-from saltern.cli.return_printer import JobLookup, ReturnPrinter, for_programs, print_on_stderr
+from saltern.cli.return_printer import JobLookup, MasterReturns, ReturnPrinter, for_programs, print_on_stderr
 from saltern.cli.sign_in import signed_in
 from saltern.kit.command.command_line import CommandError, Exit
 from saltern.kit.command.output.flags import Printer
 from saltern.kit.config.master import ClientOptions, shown
 from saltern.kit.jobs.batch import run_batch
-from saltern.kit.jobs.returns import NO_MATCH
 from saltern.kit.jobs.subset import draw
 from saltern.kit.jobs.watch import JobWatch
-from saltern.kit.links.answers import PublishAnswer
 from saltern.kit.links.control import CONTROL_PATIENCE, ControlClient, ControlTimeout
 from saltern.kit.process.tracing import VARIABLE, Span, Tracing, parent_of
+from statecore.model.lazy import lazy_module
+
+if TYPE_CHECKING:
+    from saltern.cli import regions
+else:
+    # Only for a job in several regions.
+    regions = lazy_module("saltern.cli.regions")
 
 
 def main() -> int:
@@ -64,6 +71,12 @@ def _salt(request: SaltRequest, context: CommandContext) -> int:
 
 def _run(request: SaltRequest, context: CommandContext, options: ClientOptions, printer: Printer, span: Span) -> int:
     flags = request.flags
+    chosen = chosen_regions(flags.region, options, flags.config_dir)
+    if len(chosen) > 1:
+        return regions.run_in_regions(request, context, options, printer, span, chosen)
+    if chosen:
+        options = context.load_region(chosen[0])
+        flags.config_dir = chosen[0].directory
     control = context.control(options, config_dir=flags.config_dir)
     with signed_in(control, flags, context.env):
         return _run_signed_in(request, context, options, printer, span, control)
@@ -80,11 +93,11 @@ def _run_signed_in(
     flags = request.flags
     if flags.preview:
         return _preview(request, control, printer)
-    publish = partial(_publish, request, control, options, context, span)
+    publish = partial(publish_job, request, control, options, context, span)
     if flags.asynchronous:
         job = publish(request.tgt, request.tgt_type, request.fun, request.arg)
         if not job["jid"]:
-            return _no_match(printer, request)
+            return no_match(printer, request)
         printer.say(f"Executed command with job ID: {job['jid']}")
         return Exit.OK
     bus, heard = context.connect_bus(options, flags.config_dir, "salt/job/")
@@ -92,14 +105,15 @@ def _run_signed_in(
         sys.stderr.write(f"[WARNING ] {no_bus(options)} The returns are read from the job cache.\n")
     watch = JobWatch(control, bus, context.clock, context.user(options), heard=heard)
     follow = partial(watch.follow, timeout=flags.timeout or options.timeout, gather_timeout=options.gather_job_timeout)
-    returns = ReturnPrinter(request, printer, options, context.terminal, JobLookup(control))
+    printed = ReturnPrinter(request, printer, options, context.terminal)
+    returns = MasterReturns(printed, JobLookup(control), show=printed.shows_timeouts)
     tgt, tgt_type = request.tgt, request.tgt_type
     try:
         if flags.subset:
             tgt = draw(tgt, tgt_type, request.fun_name, flags.subset, publish, watch, follow)
             tgt_type = "list"
             if not tgt:
-                return _no_match(printer, request)
+                return no_match(printer, request)
         call = (tgt, tgt_type, request.fun, request.arg)
         if size := _size_of_batch(flags, options, control, call):
             matched = run_batch(
@@ -112,16 +126,16 @@ def _run_signed_in(
                 print_on_stderr if for_programs(flags) else printer.say,
                 failhard=flags.failhard,
                 wait=flags.batch_wait,
-                expect=returns.expect,
+                expect=printed.expect,
                 tell_steps=not for_programs(flags),
             )
-            return returns.close(worst=True) if matched else _no_match(printer, request)
+            return printed.close(worst=True) if matched else no_match(printer, request)
         job = publish(*call)
         if not job["jid"]:
-            return _no_match(printer, request)
-        returns.expect(len(job["minions"]) + len(job.get("missing", ())))
+            return no_match(printer, request)
+        printed.expect(len(job["minions"]) + len(job.get("missing", ())))
         returns.set_minions([*job["minions"], *job.get("missing", ())], job.get("when_back_until", 0))
-        returns.announce(job["jid"])
+        printed.announce(job["jid"])
         follow(job, returns)
         watch.run()
     except KeyboardInterrupt:
@@ -130,7 +144,7 @@ def _run_signed_in(
     except ControlTimeout as error:
         hint = f"\n{report.later(watch.jid)}" if watch.jid else ""
         raise CommandError(f"{error}{hint}", Exit.UNAVAILABLE) from error
-    return returns.close()
+    return printed.close()
 
 
 def _preview(request: SaltRequest, control: ControlClient, printer: Printer) -> int:
@@ -138,7 +152,7 @@ def _preview(request: SaltRequest, control: ControlClient, printer: Printer) -> 
     found = control.call("targets", timeout=CONTROL_PATIENCE, **wanted)
     minions = sorted({*found["minions"], *found["missing"]})
     if not minions:
-        return _no_match(printer, request)
+        return no_match(printer, request)
     printer.show(minions)
     return Exit.OK
 
@@ -157,49 +171,3 @@ def _size_of_batch(
     wanted = {"tgt": call[0], "tgt_type": call[1], "delimiter": flags.delimiter}
     found = control.call("targets", timeout=CONTROL_PATIENCE, **wanted)
     return str(flags.batch_safe_size or options.batch_safe_size) if len(found["minions"]) >= limit else ""
-
-
-def _publish(
-    request: SaltRequest,
-    control: ControlClient,
-    options: ClientOptions,
-    context: CommandContext,
-    span: Span,
-    tgt: object,
-    tgt_type: str,
-    fun: object,
-    arg: list[object],
-) -> PublishAnswer:
-    # Internal jobs (a ping before a batch) have no returner.
-    own = fun == request.fun
-    return control.call(
-        "publish",
-        timeout=CONTROL_PATIENCE,
-        tgt=tgt,
-        tgt_type=tgt_type,
-        fun=fun,
-        arg=arg,
-        kwargs=request.kwargs if own else {key: value for key, value in request.kwargs.items() if key == "delimiter"},
-        ret=request.flags.returner if own else "",
-        user=context.user(options),
-        request_id=os.urandom(16).hex(),
-        **(_delivery(request) if own else {"no_replay": True}),
-        **span.marked({}),
-    )
-
-
-def _delivery(request: SaltRequest) -> dict[str, object]:
-    """Return the fields of the publish request that concern minions that are away.
-
-    They are ``when_back`` (seconds) or ``no_replay``; the map is empty if neither option was given.
-    """
-    flags = request.flags
-    return {"when_back": flags.when_back} if flags.when_back else {"no_replay": True} if flags.no_replay else {}
-
-
-def _no_match(printer: Printer, request: SaltRequest) -> int:
-    printer.say(NO_MATCH)
-    if request.tgt_type == "glob" and "," in request.tgt:
-        sys.stderr.write(f"'{request.tgt}' is a glob; a list of ids is: salt -L {request.tgt}\n")
-    sys.stderr.write(f"{report.NO_RETURN}\n")
-    return Exit.NO_RETURN

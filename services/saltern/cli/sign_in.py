@@ -50,6 +50,20 @@ def add_eauth_flags(parser: CommandParser) -> None:
     )
 
 
+def ask_once(
+    flags: argparse.Namespace, ask: Callable[[str], str] | None = None, ask_secretly: Callable[[str], str] | None = None
+) -> None:
+    """Ask for the user name and password of ``-a`` that the command line lacks, and store them in ``flags``.
+
+    Several masters are then signed in to without further questions.
+    """
+    if not flags.eauth:
+        return
+    if not flags.username and flags.eauth != "oidc":
+        flags.username = (ask or _asked)("username: ")
+    flags.password = flags.password or (ask_secretly or _asked_secretly)("password: ")
+
+
 @contextlib.contextmanager
 def signed_in(
     control: ControlClient,
@@ -57,9 +71,11 @@ def signed_in(
     env: Mapping[str, str],
     ask: Callable[[str], str] | None = None,
     ask_secretly: Callable[[str], str] | None = None,
+    *,
+    use_kept: bool = True,
 ) -> Iterator[None]:
     """Context manager: in the ``with`` block, the requests of ``control`` have the rights of the user that the command
-    line names. Without ``-a`` nothing is changed.
+    line names. Without ``-a`` nothing is changed. ``use_kept``: use the stored token of an earlier command with ``-T``.
 
     The user's token is revoked at the end of the block; with ``-T`` it is stored in a file and stays valid. Raises
     CommandError for a wrong password.
@@ -70,7 +86,7 @@ def signed_in(
         yield
         return
     path = Path(env.get("HOME") or Path.home()) / TOKEN_FILE
-    if not flags.username and not flags.make_token and (kept := _kept(control, path, flags.eauth)):
+    if use_kept and not flags.username and not flags.make_token and (kept := _kept(control, path, flags.eauth)):
         control.token = kept
         yield
         return

@@ -68,6 +68,7 @@ class FakeMaster:
     ) -> CommandContext:
         return CommandContext(
             load=lambda config_dir: ClientOptions(user="tester", **self.options),
+            load_region=lambda region: ClientOptions(user="tester", **self.options),
             control=lambda options, config_dir: self,  # type: ignore[arg-type, return-value]
             bus=lambda options, config_dir: self,  # type: ignore[arg-type, return-value]
             clock=lambda: self.now,

@@ -179,6 +179,14 @@ class MasterOptions(StateOptions, FileserverOptions, WorkerOptions):
         5, "seconds that `salt` waits for returns before it asks the minions whether the job still runs"
     )
     show_timeout: bool = option(True, "`salt` lists minions that did not return")
+    regions: dict[str, str] = option(
+        {},
+        "region name -> configuration directory of that region's master, for `salt --region` and `salt-run --region`; relative "
+        "to this configuration's directory, `.` is this one (docs/operations/regions.md)",
+    )
+    default_regions: list[str] = option(
+        [], "regions that `salt` asks without --region: names of the option regions, or `all`; empty: only this master"
+    )
     show_jid: bool = option(False, "`salt` prints the JID")
     cli_summary: bool = option(False, "`salt` prints how many minions returned")
     gather_job_timeout: int = option(10, "seconds that minions have to answer whether a job still runs")
