@@ -122,6 +122,10 @@ def test_jobs_by_region_and_to_all(labs: tuple[Lab, Lab]) -> None:
 
     until(lambda: returns("eu") == {"eu1": "x", "mover": "x"}, SOON, "eu has its returns")
     until(lambda: returns("us") == {"us1": "x"}, SOON, "us has its return")
+    # A job cache does not hear of the returns in other regions.
+    states = eu.runner("--region", "us", "jobs.list_job", found[1])["States"]
+    assert states["us1"]["State"] == "returned"
+    assert {states[minion]["State"] for minion in ("eu1", "mover")} <= {"expected", "offline"}
     assert eu.ok("salt", "--region", "all", "--preview-target", "--out=json", "*").data == ["eu1", "mover", "us1"]
     done = salt(eu, "--region", "all", "nobody*", "test.ping")
     assert done.code == 2
