@@ -345,6 +345,9 @@ class _RegionJob:
             put(Warned(f"{no_bus(options)} The returns are read from the job cache."))
         returns = MasterReturns(_QueueSink(put), JobLookup(control), show=show, region=region.name)
         watch = JobWatch(control, bus, context.clock, context.user(options), heard=heard)
+        if enough.is_set():
+            # Ctrl-C came before this region had the job.
+            return
         job = self._published(options, control)
         put(Published(job))
         if not job["jid"]:

@@ -6,12 +6,13 @@ import json
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from saltern.cli import regions, salt
 from saltern.cli import run as salt_run
-from saltern.cli import salt
 from saltern.cli.context import CommandContext
 from saltern.cli.region_choice import Region, chosen_regions, load_region, names_of_regions
 from saltern.cli.request import parse_request
@@ -237,6 +238,24 @@ def test_a_user_signs_in_at_each_master(fleet: Callable[..., Fleet]) -> None:
     for fake in both.masters.values():
         assert fake.sent("login") == [{"username": "u", "password": "p", "eauth": "file"}]
         assert fake.sent("logout") == [{"of": "t"}]
+
+
+def test_ctrl_c_before_a_region_has_the_job(
+    fleet: Callable[..., Fleet], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    interrupted = threading.Event()
+
+    class Enough(threading.Event):
+        def set(self) -> None:
+            super().set()
+            interrupted.set()
+
+    both = fleet(eu={"error": KeyboardInterrupt()}, us={"returns": {"b": True}})
+    monkeypatch.setattr(both.masters["us"], "ready", lambda timeout: interrupted.wait(60))
+    monkeypatch.setattr(regions, "threading", SimpleNamespace(Event=Enough, Thread=threading.Thread))
+    assert salt.run(["*", "test.ping", "--region", "all"], both.context()) == 0
+    assert capsys.readouterr().err == "\nExiting gracefully on Ctrl-c\n"
+    assert both.published("us") == []
 
 
 @pytest.mark.parametrize(
