@@ -39,7 +39,7 @@ _PING_SECONDS = 3
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run ``saltern lab``. Return 0 for success, 1 for an error (text on stderr), else the exit code of `salt '*' state.apply`."""
+    """Run ``saltern lab``. Return 0 for success, 1 for an error (text on stderr), else the exit code of `salt -L IDS state.apply`."""
     flags = _parser().parse_args(argv)
     lab = Lab(Paths(flags.dir.absolute()), Path(sys.executable).parent)
     try:
@@ -73,7 +73,7 @@ class Lab:
 def up(lab: Lab, flags: argparse.Namespace) -> int:
     """Start the lab's programs that do not run, accept the minions' keys and apply the example states.
 
-    Return 0, or the exit code of `salt '*' state.apply`. Raise LabError; a lab that this call started is then ended again.
+    Return 0, or the exit code of `salt -L IDS state.apply`. Raise LabError; a lab that this call started is then ended again.
     """
     paths, supervisor = lab.paths, lab.supervisor
     last = settings.load(paths.settings)
@@ -101,7 +101,7 @@ def up(lab: Lab, flags: argparse.Namespace) -> int:
         if not running:
             _stop(paths, supervisor)
         raise
-    code = 0 if flags.no_apply else _apply(lab)
+    code = 0 if flags.no_apply else _apply(lab, chosen.minions)
     _say(_closing(paths, chosen))
     return code
 
@@ -175,9 +175,11 @@ def _answering(lab: Lab, minions: Sequence[str]) -> set[str]:
     return {minion for minion, answer in answers.items() if answer is True} if isinstance(answers, dict) else set()
 
 
-def _apply(lab: Lab) -> int:
-    _say("$ salt '*' state.apply")
-    return subprocess.run(_salt(lab, "*", "state.apply"), env=_environment(lab), check=False).returncode
+def _apply(lab: Lab, minions: Sequence[str]) -> int:
+    # By name: the keys of an earlier start's minions may still be accepted, and these minions do not run.
+    words = ("-L", ",".join(minions), "state.apply")
+    _say(f"$ salt {' '.join(words)}")
+    return subprocess.run(_salt(lab, *words), env=_environment(lab), check=False).returncode
 
 
 def _salt(lab: Lab, *words: str) -> list[str]:

@@ -121,6 +121,15 @@ def test_a_lab_from_its_first_start_to_its_end(operator: Operator) -> None:
     assert "no lab runs" in operator.lab("down")
 
 
+def test_a_lab_with_other_minions_leaves_those_of_its_last_start_alone(operator: Operator) -> None:
+    operator.up("--minions", "web1,web2", "--no-apply")
+    operator.lab("down")
+    # The key of web2 is still accepted, so `*` means web2, too; no program of it runs.
+    said = operator.lab("up", "--minions", "db1,web1")
+    assert "web2" not in said
+    assert said.count("Failed:    0") == 2
+
+
 def test_a_role_that_cannot_start_is_named_with_what_it_said_and_nothing_stays(operator: Operator) -> None:
     (operator.paths.etc / "master.d").mkdir(parents=True)
     (operator.paths.etc / "master.d" / "own.conf").write_text("publish_port: many\n")
