@@ -80,13 +80,14 @@ class Builder:
         self._run("the lists of the images", *self._sbom(), "--images", version, str(self.directory))
 
     def notes(self) -> str:
-        """Return the release's section of CHANGELOG.md; where it is not there yet, a draft of it from the fragments."""
+        """Return the release's section of CHANGELOG.md; where fragments are left, a draft of the section. Neither has a heading:
+        that of a draft has the day of the build, and two builds of one commit give the same bytes.
+        """
         release = self._state.release
-        draft = ""
-        if self._state.fragments:
-            words = ["-m", "towncrier", "build", "--draft", "--version", release.version]
-            draft = self._run("the draft of the notes", sys.executable, *words)
-        return draft or notes_of(self._state.changelog, release.version)
+        if not self._state.fragments:
+            return notes_of(self._state.changelog, release.version)
+        words = ["-m", "towncrier", "build", "--draft", "--version", release.version]
+        return notes_of(self._run("the draft of the notes", sys.executable, *words), release.version)
 
     def _sbom(self) -> list[str]:
         return [str(self._supply), "-m", "tests.supply.sbom", "--environment", sys.prefix]

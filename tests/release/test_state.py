@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from release.build import Builder
 from release.images import Release
 from release.main import differing
 from release.signing import NAMESPACE, SIGNATURE, SUMS, checksums, sign, verify
@@ -52,6 +53,13 @@ def test_each_problem_is_told_alone_with_what_to_do(what: str) -> None:
 )
 def test_notes_are_the_section_of_the_changelog(version: str, notes: str) -> None:
     assert notes_of(CHANGELOG, version) == notes
+
+
+def test_a_draft_of_the_notes_has_no_day_of_its_build(tmp_path: Path) -> None:
+    # After `make changelog` no fragment is left: the draft then says "No significant changes".
+    notes = Builder(replace(READY, fragments=("+any.added.md",)), tmp_path, supply=tmp_path).notes()
+    assert notes
+    assert not re.search(r"^## |\d{4}-\d\d-\d\d\)$", notes, re.MULTILINE)
 
 
 @pytest.mark.parametrize(
