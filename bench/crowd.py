@@ -19,13 +19,18 @@ from __future__ import annotations
 
 import argparse
 import collections
+import contextlib
 import fnmatch
+import heapq
+import itertools
 import json
+import random
 import select
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TextIO
 
 from bench.zmtp import SUBSCRIBE_ALL, Connection
 from saltwire.crypticle import Crypticle, SerialGate
@@ -44,6 +49,9 @@ _AUTH_TIMEOUT = 5.0
 
 #: Seconds after which a minion asks again on a new connection: a busy master drops a sign-in that waited for 30.
 _AGAIN = 35.0
+
+#: Seconds before a stock minion opens a connection again: the default options of that name, and a random part.
+_RECON_DEFAULT, _RECON_MAX = 1.0, 10.0
 
 #: Seconds that all of a storm may take.
 _STORM_SECONDS = 300.0
@@ -164,30 +172,16 @@ class Crowd:
         return accepted
 
     def listen(self) -> None:
-        """Subscribe each minion, print a line, then return ``True`` to each job until the input ends."""
-        jobs = {one.jobs.connect(self._publish_port): one for one in self._minions}
-        requests = {one.requests.connect(self._ret_port): one for one in self._minions}
-        for minion in self._minions:
-            minion.jobs.await_ready()
-            minion.jobs.send(SUBSCRIBE_ALL)
-            minion.requests.await_ready()
-        print(json.dumps({"listening": len(self._minions)}), flush=True)
-        typed = sys.stdin.fileno()
-        poller = select.epoll()
-        for place in (*jobs, *requests, typed):
-            poller.register(place, select.EPOLLIN)
-        while True:
-            for place, _ in poller.poll():
-                if place == typed:
-                    return
-                if place in jobs:
-                    for frames in jobs[place].jobs.receive():
-                        self._answer(jobs[place], frames[-1])
-                else:
-                    # What the master says to a return tells a simulated minion nothing.
-                    requests[place].requests.receive()
+        """Subscribe each minion, print a line, then return ``True`` to each job until the input ends.
 
-    def _answer(self, minion: Simulated, payload: bytes) -> None:
+        A connection that ends is opened again after 1 to 11 seconds, as stock minions' (``recon_default``, ``recon_max``); the
+        session is kept. Each line of input is answered, as soon as each connection was opened once more and all are open, with
+        a line {"slowest": seconds that the slowest greeting took, "late": number of those that took longer than _AUTH_TIMEOUT}.
+        """
+        Listening(self._minions, self._ret_port, self._publish_port, self._answer).run(sys.stdin, sys.stdout)
+
+    def _answer(self, minion: Simulated, payload: bytes) -> bytes | None:
+        """Return the request that answers a job; None if the job is not for this minion."""
         if payload not in self._opened:
             assert minion.credentials is not None
             if len(self._opened) >= _PAYLOADS:
@@ -195,10 +189,110 @@ class Crowd:
             self._opened[payload] = open_job(payload, Crypticle(minion.credentials.aes), gate=self._gate)
         job = self._opened[payload]
         if job is None or minion.session is None or not is_meant(job["tgt"], minion.id):
-            return
+            return None
         load = {"cmd": "_return", "jid": job["jid"], "fun": job["fun"], "fun_args": job["arg"], "id": minion.id}
         load |= {"return": _result(str(job["fun"])), "retcode": 0, "success": True}
-        minion.requests.send(b"", minion.session.seal(load, time.time())[0])
+        return minion.session.seal(load, time.time())[0]
+
+
+class Listening:
+    """The connections of minions that are signed in: they are kept open, jobs are answered."""
+
+    def __init__(
+        self,
+        minions: list[Simulated],
+        ret_port: int,
+        publish_port: int,
+        answer: Callable[[Simulated, bytes], bytes | None],
+    ) -> None:
+        self._ret_port, self._publish_port = ret_port, publish_port
+        self._answer = answer
+        self._poller = select.epoll()
+        #: File descriptor -> the minion, its connection, and the time when it was opened; 0.0: its greeting has come.
+        self._open: dict[int, tuple[Simulated, Connection, float]] = {}
+        #: (time of the next attempt, a number that makes it unique, minion, connection); the earliest is the first.
+        self._due: list[tuple[float, int, Simulated, Connection]] = []
+        self._numbers = itertools.count()
+        self._minions = minions
+        #: Seconds from an attempt to the greeting, of each connection since the last line of input.
+        self._took: list[float] = []
+        for one in minions:
+            one.requests.close()
+            for connection in (one.jobs, one.requests):
+                heapq.heappush(self._due, (0.0, next(self._numbers), one, connection))
+
+    def run(self, lines: TextIO, printed: TextIO) -> None:
+        """Serve the connections until the input ends: see Crowd.listen. ``lines`` is the input, ``printed`` the output."""
+        typed, connections = lines.fileno(), 2 * len(self._minions)
+        self._poller.register(typed, select.EPOLLIN)
+        asked = True
+        line: dict[str, float] = {"listening": len(self._minions)}
+        while True:
+            for place, events in self._poller.poll(self._wait()):
+                if place != typed:
+                    self._serve(place, events)
+                elif lines.readline():
+                    asked = True
+                else:
+                    return
+            while self._due and self._due[0][0] <= time.monotonic():
+                self._attempt(*heapq.heappop(self._due)[2:])
+            if asked and len(self._took) >= connections and self._all_greeted():
+                line |= {"slowest": max(self._took), "late": sum(one > _AUTH_TIMEOUT for one in self._took)}
+                print(json.dumps(line), file=printed, flush=True)
+                asked, line = False, {}
+                self._took.clear()
+
+    def _all_greeted(self) -> bool:
+        return not self._due and not any(since for _, _, since in self._open.values())
+
+    def _wait(self) -> float:
+        return min(1.0, max(0.0, self._due[0][0] - time.monotonic())) if self._due else 1.0
+
+    def _attempt(self, minion: Simulated, connection: Connection) -> None:
+        began = time.monotonic()
+        try:
+            place = connection.connect(self._publish_port if connection is minion.jobs else self._ret_port)
+        except OSError:
+            self._lost(minion, connection)
+            return
+        self._open[place] = minion, connection, began
+        self._poller.register(place, select.EPOLLIN)
+
+    def _lost(self, minion: Simulated, connection: Connection) -> None:
+        due = time.monotonic() + random.uniform(_RECON_DEFAULT, _RECON_DEFAULT + _RECON_MAX)
+        heapq.heappush(self._due, (due, next(self._numbers), minion, connection))
+
+    def _serve(self, place: int, events: int) -> None:
+        minion, connection, since = self._open[place]
+        try:
+            connection.flush()
+            messages = connection.receive() if events & ~select.EPOLLOUT else []
+            if since and connection.ready:
+                self._took.append(time.monotonic() - since)
+                self._open[place] = minion, connection, 0.0
+                if connection is minion.jobs:
+                    connection.post(SUBSCRIBE_ALL)
+            if connection.unsent or events & select.EPOLLOUT:
+                self._poller.modify(place, select.EPOLLIN | (select.EPOLLOUT if connection.unsent else 0))
+        except OSError:
+            self._poller.unregister(place)
+            del self._open[place]
+            connection.close()
+            self._lost(minion, connection)
+            return
+        # What the master says to a return tells a simulated minion nothing.
+        if connection is minion.jobs:
+            for frames in messages:
+                if (request := self._answer(minion, frames[-1])) is not None:
+                    self._return(minion.requests, request)
+
+    def _return(self, requests: Connection, request: bytes) -> None:
+        if requests.ready:
+            with contextlib.suppress(OSError):  # its own event, which comes next, opens the connection again
+                requests.post(b"", request)
+                if requests.unsent:
+                    self._poller.modify(requests.fileno(), select.EPOLLIN | select.EPOLLOUT)
 
 
 def _result(fun: str) -> object:

@@ -9,6 +9,7 @@ Source: docs/protocol.md#request-framing and docs/protocol.md#publish-framing
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import struct
 from collections.abc import Iterator
@@ -35,6 +36,7 @@ class Connection:
         self._kind = kind
         self._socket: socket.socket | None = None
         self._arrived = bytearray()
+        self._unsent = bytearray()
         self._frames: list[bytes] = []
         self._greeted = False
         self.ready = False
@@ -60,8 +62,28 @@ class Connection:
     def send(self, *frames: bytes) -> None:
         """Send one message. Raises OSError if the peer closed the connection or reads nothing for a minute."""
         assert self._socket is not None
-        last = len(frames) - 1
-        self._socket.sendall(b"".join(_frame(_MORE if n < last else 0, frame) for n, frame in enumerate(frames)))
+        self._unsent += _message(frames)
+        self._socket.sendall(self._unsent)
+        self._unsent.clear()
+
+    def post(self, *frames: bytes) -> None:
+        """Send one message as far as the peer takes it now; ``flush`` sends the rest. Raises OSError if the peer closed the
+        connection.
+        """
+        self._unsent += _message(frames)
+        self.flush()
+
+    @property
+    def unsent(self) -> bool:
+        """Whether a part of a message waits for ``flush``."""
+        return bool(self._unsent)
+
+    def flush(self) -> None:
+        """Send what waits as far as the peer takes it now. Raises OSError if the peer closed the connection."""
+        assert self._socket is not None
+        with contextlib.suppress(BlockingIOError):
+            while self._unsent:
+                del self._unsent[: self._socket.send(self._unsent, socket.MSG_DONTWAIT)]
 
     def receive(self) -> list[list[bytes]]:
         """Return the messages that are complete now. Raises ConnectionError if the peer closed the connection."""
@@ -95,8 +117,8 @@ class Connection:
             self.ready = True
         elif body.startswith(b"\x04PING"):
             # Behind the name: how long the peer waits (2 bytes), and what it wants back.
-            assert self._socket is not None
-            self._socket.sendall(_frame(_COMMAND, b"\x04PONG" + body[7:]))
+            self._unsent += _frame(_COMMAND, b"\x04PONG" + body[7:])
+            self.flush()
 
     def close(self) -> None:
         """Close the connection, if there is one."""
@@ -104,11 +126,17 @@ class Connection:
             self._socket.close()
         self._socket = None
         self._arrived.clear()
+        self._unsent.clear()
         self._frames, self._greeted, self.ready = [], False, False
 
 
 def _property(name: bytes, value: bytes) -> bytes:
     return bytes([len(name)]) + name + struct.pack(">I", len(value)) + value
+
+
+def _message(frames: tuple[bytes, ...]) -> bytes:
+    last = len(frames) - 1
+    return b"".join(_frame(_MORE if n < last else 0, frame) for n, frame in enumerate(frames))
 
 
 def _frame(flags: int, body: bytes) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -10,7 +11,7 @@ from dataclasses import replace
 import pytest
 import zmq
 
-from bench.crowd import Crowd
+from bench.crowd import Crowd, Listening, Simulated
 from bench.zmtp import SUBSCRIBE_ALL, Connection
 from saltwire.crypticle import Crypticle
 from saltwire.envelope import parse_request
@@ -210,3 +211,44 @@ def test_a_job_is_answered_by_each(
     os.close(typing)
     listening.join(DEADLINE / 1000)
     assert not listening.is_alive()
+
+
+def test_minions_that_listen_connect_again_and_keep_answering(
+    context: zmq.Context[zmq.Socket[bytes]], master_keys: tuple[PrivateKey, PrivateKey], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bench.crowd._RECON_DEFAULT", 0.01)
+    monkeypatch.setattr("bench.crowd._RECON_MAX", 0.02)
+    minions = [Simulated(f"m{number}", master_keys[0]) for number in range(3)]
+    killed: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+    # A socket without a name would be closed at once.
+    (first_router, ret_port), (first_publisher, publish_port) = bound(killed, zmq.ROUTER), bound(killed, zmq.XPUB)
+    # An answer larger than what a socket takes at once.
+    listening = Listening(minions, ret_port, publish_port, lambda minion, job: job + minion.id.encode() * 1_000_000)
+    (typed, lines), (told, printed) = os.pipe(), os.pipe()
+    with open(typed) as source, open(lines, "w") as to, open(told) as found, open(printed, "w") as out:
+        thread = threading.Thread(target=listening.run, args=(source, out))
+        thread.start()
+        try:
+            assert json.loads(found.readline())["listening"] == 3
+            to.write("go\n")
+            to.flush()
+            # Returns when the ports are free.
+            killed.destroy(linger=0)
+            assert first_router.closed
+            assert first_publisher.closed
+            router, publisher = context.socket(zmq.ROUTER), context.socket(zmq.XPUB)
+            publisher.setsockopt(zmq.XPUB_VERBOSE, 1)
+            for one, port in ((router, ret_port), (publisher, publish_port)):
+                one.setsockopt(zmq.RCVTIMEO, DEADLINE)
+                one.bind(f"tcp://127.0.0.1:{port}")
+            numbers = json.loads(found.readline())
+            assert numbers["late"] == 0
+            assert 0 < numbers["slowest"] < 5
+            for _ in minions:
+                assert publisher.recv() == b"\x01"
+            publisher.send(b"job ")
+            answers = {router.recv_multipart()[-1] for _ in minions}
+            assert answers == {b"job " + minion.id.encode() * 1_000_000 for minion in minions}
+        finally:
+            to.close()
+            thread.join(DEADLINE / 1000)
