@@ -1,8 +1,8 @@
 """The role mworker: a worker takes one request at a time from the reqserver, answers it, and reports that it is ready.
 
-More throughput means more workers. A second thread sends a pulse each second, so that the reqserver can tell a busy
-worker from a dead one, and ends the process if the main loop is stuck (``watchdog``). Source:
-docs/execution.md#mworkers
+More throughput means more workers. While a request is in hand, a second thread sends a pulse each second, so that the reqserver
+can tell a busy worker from a dead one, and ends the process if the main loop is stuck (``watchdog``). An idle worker says each
+second that it is idle. Source: docs/execution.md#mworkers
 """
 
 from __future__ import annotations
@@ -55,6 +55,9 @@ if TYPE_CHECKING:
 else:
     # The supervision of several workers, which a single worker does not need.
     worker_processes = lazy_module("saltern.mworker.worker_processes")
+
+#: Seconds for which the pulse thread of an idle worker sleeps. It then restarts faulthandler's timer and looks for replaced keys.
+_REST_SECONDS = 5.0
 
 #: Milliseconds that a child process waits until its reply is sent.
 _DEFERRED_LINGER = 10_000
@@ -133,7 +136,7 @@ def _loop(role: Role, ready: Prepared) -> None:
         _sign_accepted_keys(role, store)
     worn = ""
     try:
-        with _pulse(context, role, link_keys, addresses, name, watchdog):
+        with _pulse(context, role, link_keys, addresses, name, watchdog, links):
             links.begin()
             defer = partial(_defer, links, role, processes)
             while role.running():
@@ -270,32 +273,41 @@ def _pulse(
     addresses: Addresses,
     name: bytes,
     watchdog: Watchdog,
+    links: ReqserverLinks,
 ) -> Iterator[None]:
-    """Run the pulse thread: it reports each second that this worker lives, and ends the process when a request takes
-    longer than its command may take.
+    """Run the pulse thread: while a request is in hand, it reports each second that this worker lives, and ends the process
+    when the request takes longer than its command may take.
     """
-    ended = threading.Event()
 
     def run() -> None:
-        _beat(Beats(context, role.options, keys, addresses, name), role, watchdog, ended.wait)
+        _beat(Beats(context, role.options, keys, addresses, name), role, watchdog, lambda: links.introduced_at)
 
     thread = threading.Thread(target=run, name="pulse", daemon=True)
     thread.start()
     try:
         yield
     finally:
-        ended.set()
+        watchdog.close()
         thread.join()
 
 
-def _beat(beats: Beats, role: Role, watchdog: Watchdog, wait: Callable[[float], bool]) -> None:
+def _beat(beats: Beats, role: Role, watchdog: Watchdog, introduced_at: Callable[[], float]) -> None:
+    """Send the pulses of a worker until it ends. ``introduced_at`` returns when its main loop last said that it is idle."""
+    last = time.monotonic()
     arm()
-    while not wait(PULSE_SECONDS):
+    while True:
+        if watchdog.wait_for_request(_REST_SECONDS):
+            # Both are signs of life, and one each second is enough.
+            if watchdog.wait_for_end(max(last, introduced_at()) + PULSE_SECONDS - time.monotonic()):
+                break
+            beats.follow()
+            if stuck := watchdog.overdue(time.monotonic()):
+                _end_hung(beats, role.log, stuck, watchdog)
+            beats.pulse()
+            last = time.monotonic()
+        else:
+            beats.follow()
         arm()
-        beats.follow()
-        if stuck := watchdog.overdue(time.monotonic()):
-            _end_hung(beats, role.log, stuck, watchdog)
-        beats.pulse()
     disarm()
     beats.close()
 

@@ -42,6 +42,9 @@ _LINGER = 1000
 #: anew by libzmq.
 _QUIET = 1000
 
+#: Seconds by which the report that the worker is idle may be early: a wait of a second sometimes ends a little sooner.
+_EARLY = 0.05
+
 #: Milliseconds that a hung worker waits for the reqserver's confirmation before it ends.
 _HUNG_WAIT = 1_000
 
@@ -93,7 +96,8 @@ class ReqserverLinks:
     _offer: int = 0
     _hosts: tuple[str, ...] = ()
     _next_follow: float = 0.0
-    _next_ready: float = 0.0
+    #: When the worker last told all reqservers whether it is idle for them, monotonic seconds. The pulse thread reads it.
+    introduced_at: float = 0.0
     #: Whether the worker may be given requests: not before it has begun.
     _begun: bool = False
     _poller: zmq.Poller = field(default_factory=zmq.Poller)
@@ -233,7 +237,7 @@ class ReqserverLinks:
         return _Link(host, socket, LinkConnection(socket, "workers", self.options, self.keys, host))
 
     def _introduce_all(self) -> None:
-        self._next_ready = time.monotonic() + PULSE_SECONDS
+        self.introduced_at = time.monotonic()
         for link in self._links.values():
             self._introduce(link, again=True)
 
@@ -269,7 +273,7 @@ class ReqserverLinks:
             self._wait = wait
             for link in self._links.values():
                 link.socket.setsockopt(zmq.RCVTIMEO, wait)
-        if time.monotonic() >= self._next_ready:
+        if time.monotonic() - self.introduced_at >= PULSE_SECONDS - _EARLY:
             self._introduce_all()
 
     def _send(self, host: str, message: Sequence[bytes]) -> None:

@@ -1,9 +1,9 @@
 """Watchdog of a worker: ends the process if a request takes longer than its command may take (its deadline), and
 restarts it if it has grown too large.
 
-The pulse thread checks once a second. A request over its deadline cannot be stopped from outside, so the process ends:
-first the reqserver is told, and the stack of the main loop is logged. The orchestrator starts a new process. If the
-GIL is held, no Python thread runs; faulthandler's native watchdog thread then ends the process.
+The pulse thread checks once a second while a request is in hand. A request over its deadline cannot be stopped from outside, so
+the process ends: first the reqserver is told, and the stack of the main loop is logged. The orchestrator starts a new process.
+If the GIL is held, no Python thread runs; faulthandler's native watchdog thread then ends the process.
 """
 
 from __future__ import annotations
@@ -41,11 +41,18 @@ class Watchdog:
     #: Number of requests so far.
     count: int = 0
     _thread: int = field(default_factory=threading.get_ident)
+    #: Set when a request begins and when the worker ends; cleared by the pulse thread before it waits.
+    _stirred: threading.Event = field(default_factory=threading.Event)
+    #: Set when the worker ends.
+    _ended: threading.Event = field(default_factory=threading.Event)
 
     def begin(self) -> None:
         """Record that the main loop has received a request: count it and start its time. Its command is not known yet."""
         self.cmd, self.since = "", time.monotonic()
         self.count += 1
+        # A look is ten times cheaper than to set it again, and there is a request each millisecond.
+        if not self._stirred.is_set():
+            self._stirred.set()
 
     def end(self) -> None:
         """Record that the worker has answered its request."""
@@ -57,6 +64,24 @@ class Watchdog:
         if since is None or now - since <= self.deadlines.get(cmd, self.default):
             return ""
         return f"{cmd or 'a request'} takes {now - since:.0f} s, more than its deadline (request_deadlines)"
+
+    def wait_for_request(self, seconds: float) -> bool:
+        """Wait until a request is in hand or the worker ends, at most ``seconds``. Return False if the time passed without either.
+
+        For the pulse thread. It returns at once if a request is in hand.
+        """
+        # Cleared before the look: a request that begins after the look sets it again.
+        self._stirred.clear()
+        return self.since is not None or self._ended.is_set() or self._stirred.wait(seconds)
+
+    def wait_for_end(self, seconds: float) -> bool:
+        """Wait at most ``seconds`` until the worker ends. Return whether it ends."""
+        return self._ended.wait(max(0.0, seconds))
+
+    def close(self) -> None:
+        """End the waits of the pulse thread, and each later one: the worker ends."""
+        self._ended.set()
+        self._stirred.set()
 
     def where(self) -> str:
         """Return the stack of the worker's main thread as text."""

@@ -1,10 +1,10 @@
 """The frames between reqserver and workers on port 4516, defined once for both ends.
 
-    worker -> reqserver   READY      pool  [offer  count]   the worker is idle (repeated as its sign of life); pool may be empty
+    worker -> reqserver   READY      pool  [offer  count]   the worker is idle (each second: its sign of life); pool may be empty
                           ANSWER     ticket  payload  [minion]   the request is done; minion: its proved sender, if asked (WHO)
                           DEFERRED   ticket             another process will answer the request; the worker is idle
                           WRONG_POOL ticket  pool       the request belongs to another pool; the worker did nothing for it
-                          PULSE      worker             the named worker is busy and alive (from a socket of its own)
+                          PULSE      worker             the named worker works and is alive (each second, from a socket of its own)
                           HUNG       worker             the named worker's request takes too long, so it ends (from the same socket)
                           NOT_READY  why                the worker is not ready, with the reason (repeated)
                           BYE                           the worker ends
