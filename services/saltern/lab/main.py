@@ -39,8 +39,7 @@ _PING_SECONDS = 3
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run ``saltern lab``. Return 0 for success, 1 for an error (text on stderr), else the exit code of `salt -L IDS state.apply`.
-    """
+    """Run ``saltern lab``. Return 0 for success, 1 for an error (text on stderr), else the exit code of `state.apply`."""
     flags = _parser().parse_args(argv)
     lab = Lab(Paths(flags.dir.absolute()), Path(sys.executable).parent)
     try:
