@@ -17,8 +17,13 @@ async function showVersions() {
     for (const name of names) {
         choice.add(new Option(name, name, false, name === current));
     }
-    choice.addEventListener("change", () => {
-        window.location.href = new URL(`../${choice.value}/index.html`, here).href;
+    choice.addEventListener("change", async () => {
+        const other = new URL(`../${choice.value}/`, here);
+        const { pathname, search, hash } = window.location;
+        const page = new URL(pathname.slice(here.pathname.length) + search + hash, other);
+        // Another version may not have this page.
+        const found = await fetch(page, { method: "HEAD" });
+        window.location.href = (found.ok ? page : new URL("index.html", other)).href;
     });
     const place = document.createElement("div");
     place.className = "versions";
