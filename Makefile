@@ -75,7 +75,7 @@ reference: $(VENV)/.ready ## write the generated pages: docs/config.md, docs/met
 SITE ?= build/site
 
 docs: reference .docs/.ready ## build the documentation site into build/site/ (SITE=DIR), and check its links, spelling and style
-	.docs/bin/codespell --ignore-words docs/site/words.txt --skip '*.lock' README.md CONTRIBUTING.md SECURITY.md changes docs
+	.docs/bin/codespell --ignore-words docs/site/words.txt --skip '*.lock,flame-*.svg' README.md CONTRIBUTING.md SECURITY.md changes docs
 	.docs/bin/python docs/site/style.py README.md CONTRIBUTING.md SECURITY.md docs
 	.docs/bin/sphinx-build -q -W --keep-going -j auto -c docs/site -d build/doctrees docs $(SITE)
 	@echo "$(SITE)/index.html"
