@@ -73,7 +73,7 @@ class _UnreadLimit(asyncio.Protocol):
     _unread_timer: asyncio.TimerHandle | None = None
 
     def pause_writing(self) -> None:
-        """Begin to look whether the bytes that wait become fewer."""
+        """Start the timer that aborts the connection if the client reads nothing."""
         super().pause_writing()
         self._watch_unread()
 
@@ -117,7 +117,7 @@ class WebsocketConnection(_UnreadLimit, WebSocketsSansIOProtocol):
         self.reading_seconds = config.limits.reading_seconds
 
     def handle_ping(self) -> None:
-        """Answer a ping, unless the client leaves earlier answers unread: they would fill the memory."""
+        """Answer a ping; ignore it while the client reads nothing, because unread answers would fill the memory."""
         if self.writable.is_set():
             super().handle_ping()
 

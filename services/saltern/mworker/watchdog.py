@@ -79,7 +79,7 @@ class Watchdog:
         return self._ended.wait(max(0.0, seconds))
 
     def close(self) -> None:
-        """End the waits of the pulse thread, and each later one: the worker ends."""
+        """Tell the pulse thread that the worker ends: ``wait_for_request`` and ``wait_for_end`` return True from now on."""
         self._ended.set()
         self._stirred.set()
 
