@@ -288,7 +288,7 @@ def _peer(
     }
     client = str(Path(__file__).parent / "client_job_cache.py")
     done = subprocess.run(
-        [str(python), client, cache, json.dumps(wanted)], capture_output=True, text=True, timeout=600, check=False
+        [str(python), "-P", client, cache, json.dumps(wanted)], capture_output=True, text=True, timeout=600, check=False
     )
     if done.returncode:
         raise RuntimeError(f"the job cache {cache} of {size} jobs: {done.stderr[-2000:]}")

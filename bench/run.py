@@ -10,14 +10,13 @@ import contextlib
 import json
 import os
 import statistics
-import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.systems import System, salt, saltern
+from bench.systems import System, salt, saltern, stdout_of
 
 
 @dataclass(frozen=True)
@@ -45,8 +44,7 @@ def wall(name: str, *arguments: str) -> Callable[[System], list[float]]:
 
 def round_trips(system: System) -> list[float]:
     """Return the milliseconds of 25 round trips in one client process; five earlier ones fill caches and are left out."""
-    done = subprocess.run([*system.client, "30"], capture_output=True, text=True, timeout=120, check=True)
-    return [1000 * seconds for seconds in json.loads(done.stdout)[5:]]
+    return [1000 * seconds for seconds in json.loads(stdout_of([*system.client, "30"]))[5:]]
 
 
 def memory(system: System) -> list[float]:

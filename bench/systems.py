@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -57,15 +57,18 @@ class System:
 
     def run(self, name: str, *arguments: str, seconds: float = 120) -> str:
         """Run a command and return its stdout. Raises CalledProcessError if it fails."""
-        done = subprocess.run(
-            self.command(name, *arguments),
-            env=os.environ | self.environment,
-            capture_output=True,
-            text=True,
-            timeout=seconds,
-            check=True,
-        )
-        return done.stdout
+        return stdout_of(self.command(name, *arguments), os.environ | self.environment, seconds)
+
+
+def stdout_of(command: Sequence[str], environment: Mapping[str, str] | None = None, seconds: float = 120) -> str:
+    """Run a command and return its stdout. Raises CalledProcessError if it fails; a note has what it printed on stderr."""
+    try:
+        return subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=seconds, check=True
+        ).stdout
+    except subprocess.CalledProcessError as error:
+        error.add_note(error.stderr)
+        raise
 
 
 def free_ports(count: int) -> list[int]:
@@ -178,7 +181,8 @@ def salt(
             }
             _write(own / "minion", of_minion)
             roots[minion] = _started(stack, [str(venv / "bin" / "salt-minion"), "-c", str(own)], log)
-        client = [str(venv / "bin" / "python"), str(Path(__file__).parent / "client_salt.py"), str(config)]
+        # -P: modules of this directory have names of libraries that Salt imports, such as requests.
+        client = [str(venv / "bin" / "python"), "-P", str(Path(__file__).parent / "client_salt.py"), str(config)]
         system = System(STOCK, venv / "bin", config, client, roots)
         _await_minions(system)
         yield system

@@ -26,11 +26,11 @@ from saltern.kit.links.worker_link import (
     NOT_READY,
     POOL,
     PULSE,
-    PULSE_SECONDS,
     READY,
     WHO,
     WORK,
     WRONG_POOL,
+    ready_seconds,
 )
 from saltern.kit.process.metrics import Metrics
 from saltern.mworker.home import Home
@@ -273,7 +273,7 @@ class ReqserverLinks:
             self._wait = wait
             for link in self._links.values():
                 link.socket.setsockopt(zmq.RCVTIMEO, wait)
-        if time.monotonic() - self.introduced_at >= PULSE_SECONDS - _EARLY:
+        if time.monotonic() - self.introduced_at >= ready_seconds(self.options.worker_silence) - _EARLY:
             self._introduce_all()
 
     def _send(self, host: str, message: Sequence[bytes]) -> None:

@@ -1,6 +1,6 @@
 """The frames between reqserver and workers on port 4516, defined once for both ends.
 
-    worker -> reqserver   READY      pool  [offer  count]   the worker is idle (each second: its sign of life); pool may be empty
+    worker -> reqserver   READY      pool  [offer  count]   the worker is idle (its sign of life: ready_seconds); pool may be empty
                           ANSWER     ticket  payload  [minion]   the request is done; minion: its proved sender, if asked (WHO)
                           DEFERRED   ticket             another process will answer the request; the worker is idle
                           WRONG_POOL ticket  pool       the request belongs to another pool; the worker did nothing for it
@@ -49,5 +49,16 @@ WHO = b"?"
 #: command may be half done.
 AGAIN = b"minion again"
 
-#: Seconds between two signs of life: a third of the shortest silence after which a worker is given up, so two may be lost.
+#: Seconds between two pulses of a busy worker, which has a client's request: a third of the silence after which a worker is given
+#: up by default, so two may be lost.
 PULSE_SECONDS = 1.0
+
+#: Most seconds between two READY of an idle worker. Nobody waits for it, and a late READY brings back a worker that was given up.
+_READY_SECONDS = 2.0
+
+
+def ready_seconds(worker_silence: float) -> float:
+    """Return the seconds between two READY of an idle worker: at most half of the silence after which it is given up, but not
+    less than those between two pulses.
+    """
+    return max(PULSE_SECONDS, min(_READY_SECONDS, worker_silence / 2))
