@@ -152,10 +152,12 @@ class Cluster(Kubectl):
                     found[f"{space}/{pod['metadata']['name']}"] = _why(status)
         return found
 
-    def empty_for(self, overlay: str) -> None:
-        """Remove what another overlay left: namespaces, volumes, minions' keys on the nodes. Nothing where it is this overlay's."""
+    def empty_for(self, overlay: str, *, fresh: bool = False) -> None:
+        """Remove what another overlay left: namespaces, volumes, minions' keys on the nodes. What is this overlay's stays, unless a
+        ``fresh`` one is wanted.
+        """
         noted = STATE / "overlay"
-        if noted.exists() and noted.read_text() == overlay:
+        if not fresh and noted.exists() and noted.read_text() == overlay:
             return
         _say(f"emptying the cluster for overlays/{overlay}")
         # While an API of a namespace does not answer, no namespace ends.

@@ -23,9 +23,9 @@ class Lab:
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
 
-    def install(self) -> None:
-        """Apply, wait, accept the minions' keys: what the page says, in its order."""
-        self.cluster.empty_for("lab")
+    def install(self, *, fresh: bool = False) -> None:
+        """Apply, wait, accept the minions' keys: as the page says. ``fresh``: remove the overlay that is there first."""
+        self.cluster.empty_for("lab", fresh=fresh)
         self.cluster.kubectl("apply", "-k", "k8s/overlays/lab")
         self.accept()
 

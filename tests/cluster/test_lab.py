@@ -20,9 +20,9 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(3600)]
 
 @pytest.fixture(scope="module")
 def lab(cluster: Cluster) -> Lab:
-    """overlays/lab, its minions accepted."""
+    """overlays/lab as it is after its first minutes, its minions accepted."""
     made = Lab(cluster)
-    made.install()
+    made.install(fresh=True)
     return made
 
 

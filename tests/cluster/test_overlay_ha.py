@@ -28,6 +28,10 @@ DOUBLED = (*ROLES, "front")
 LATE = 2.0
 
 
+#: Seconds after which a publication was asked for again: a replica of Redis did not confirm the first one within a second.
+_REPEATED = 0.9
+
+
 def test_two_of_every_role_run_on_two_nodes(ha: Ha) -> None:
     assert ha.cluster.unready(*SPACES, "outside") == {}
     for role in DOUBLED:
@@ -190,7 +194,10 @@ def test_no_job_is_lost_and_nobody_waits_for_a_killed_process(ha: Ha, capsys: py
         pytest.fail(f"{len(accounts.acknowledged)} jobs acknowledged:\n" + "\n".join(faults))
     heard = [one["jid"] for one in operators.of("event")]
     assert len(heard) == len(set(heard)), "a listener heard a job twice"
-    assert set(accounts.acknowledged.values()) <= set(heard), "a listener missed a job"
+    # A command that met the failover of Redis is repeated. The repeated one gets the JID and fires no event, because nobody knows
+    # whether the first one did (docs/operations/outages.md).
+    repeated = {one["jid"] for one in operators.of("publish") if "jid" in one and one["took"] >= _REPEATED}
+    assert set(accounts.acknowledged.values()) - repeated <= set(heard), "a listener missed a job"
     assert late == []
 
 

@@ -215,6 +215,12 @@ def _replicas(ha: Ha) -> int:
     return found
 
 
+def _ready(ha: Ha) -> int:
+    status = ha.cluster.get("deployment", "saltern-mworker", namespace="saltern")["status"]
+    found: int = status.get("readyReplicas", 0)
+    return found
+
+
 def _conditions(ha: Ha) -> dict[str, str]:
     status = ha.cluster.get("horizontalpodautoscaler", "saltern-mworker", namespace="saltern")["status"]
     return {one["type"]: f"{one['status']} {one['message']}" for one in status.get("conditions", ())}
@@ -250,13 +256,14 @@ def test_workers_are_added_for_requests_in_hand(
         ha.cluster.cli("sh", "-c", f"for i in 1 2 3 4 5 6 7 8; do {_ASK} & done; wait")
         until(lambda: _replicas(ha) > had, 200, f"workers are added: {_conditions(ha)}", pause=1)
         took = time.monotonic() - started
-        ha.await_rolled("deployment/saltern-mworker")
+        # Not all that the autoscaler asks for: it may ask for more than two small nodes have room for.
+        until(lambda: _ready(ha) > had, PATIENCE, "an added worker is ready", pause=1)
         ready = time.monotonic() - started
     finally:
         ha.commit()
     with capsys.disabled():
         sys.stdout.write(
-            f"\n{had} pods of workers became {_replicas(ha)}: asked for after {took:.0f} s, ready after {ready:.0f} s\n"
+            f"\n{had} pods of workers became {_replicas(ha)}: asked for after {took:.0f} s, one was ready after {ready:.0f} s\n"
         )
 
 

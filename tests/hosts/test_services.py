@@ -178,7 +178,8 @@ def test_a_changed_unit_file_is_read_again(machine: Machine) -> None:
     }
     machine.run("systemctl", "start", "mill")
     apply(machine, sls)
-    assert machine.sh(f"tr '\\0' ' ' </proc/{machine.show('mill', 'MainPID')}/cmdline").strip() == "/bin/sleep 1000"
+    # A unit of the type simple is started before its program is: until then the process has systemd's words.
+    machine.until(f"tr '\\0' ' ' </proc/{machine.show('mill', 'MainPID')}/cmdline | grep -qx '/bin/sleep 1000 '", 20)
     machine.write(f"{UNITS}/mill.service", _UNIT)
     machine.run("systemctl", "daemon-reload")
 
