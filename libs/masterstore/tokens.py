@@ -39,7 +39,10 @@ _ADD = """
 redis.call('HSET', KEYS[1], 'record', ARGV[2], 'mac', ARGV[3])
 redis.call('EXPIRE', KEYS[1], ARGV[4])
 redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', ARGV[6])
-redis.call('ZADD', KEYS[2], ARGV[5], ARGV[1])
+local at, last = tonumber(ARGV[5]), redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')[2]
+-- Of tokens of one millisecond, the later one is the newer one.
+if last and math.floor(tonumber(last)) == at then at = tonumber(last) + 0.001 end
+redis.call('ZADD', KEYS[2], string.format('%.3f', at), ARGV[1])
 local gone = redis.call('ZCARD', KEYS[2]) - tonumber(ARGV[7])
 if gone > 0 then
   for _, old in ipairs(redis.call('ZRANGE', KEYS[2], 0, gone - 1)) do redis.call('DEL', ARGV[8] .. old) end

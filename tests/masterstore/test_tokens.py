@@ -75,6 +75,15 @@ def test_a_user_has_a_limited_number_of_tokens(signed: Store) -> None:
     assert found == [False, False, True, True, True]
 
 
+def test_of_tokens_of_one_moment_the_newest_stay(signed: Store) -> None:
+    token = _token("eve")
+    texts = [f"{9 - at}" * 64 for at in range(10)]
+    gone = [signed.tokens.add(text, token, most=3) for text in texts]
+    assert gone == [0] * 3 + [1] * 7
+    known = [text for text in texts if signed.tokens.find(text, token.start + 1) is not None]
+    assert known == texts[-3:]
+
+
 @pytest.mark.parametrize(
     "change",
     [
