@@ -75,7 +75,7 @@ def stand_in(target: str) -> Path:
 
 
 def earlier(commit: str) -> str:
-    """Build the images of another commit, by its own compose.yaml; return their tag. At once where the cache has them."""
+    """Build the images of another commit, as that commit builds them; return their tag. At once where the cache has them."""
     tag = f"at-{commit[:12]}"
     if list(CACHE.glob(f"images-{tag}-*.tar")):
         return tag
@@ -85,19 +85,11 @@ def earlier(commit: str) -> str:
         compose.write_text(
             re.sub(r"^( *image: saltern/[a-z]+):dev$", rf"\1:{tag}", compose.read_text(), flags=re.MULTILINE)
         )
-        words: list[str | Path] = [
-            "docker",
-            "compose",
-            "-p",
-            tag,
-            "-f",
-            compose,
-            "--profile",
-            "cli",
-            "build",
-            "--quiet",
-        ]
-        run(["nice", "-n", "10", *words], seconds=7200, cwd=Path(directory))
+        run(
+            ["nice", "-n", "10", "env", f"COMPOSE_PROJECT_NAME={tag}", "docker/images"],
+            seconds=7200,
+            cwd=Path(directory),
+        )
     return tag
 
 
