@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import logging
 import os
@@ -115,6 +116,14 @@ class Oracle:
             [self.program(name), *arguments], input=stdin, text=True, capture_output=True, timeout=timeout, check=True
         )
         return done.stdout
+
+
+@pytest.fixture(autouse=True)
+def _collected_as_often() -> Iterator[None]:
+    """Take back how seldom an operator's command collects garbage: connections in cycles stay open for hundreds of tests."""
+    thresholds = gc.get_threshold()
+    yield
+    gc.set_threshold(*thresholds)
 
 
 @pytest.fixture(autouse=True)

@@ -108,6 +108,8 @@ def test_what_fails_is_listed_and_can_be_given_back(twins: Lab) -> None:
     ):
         answer = twins.run("salt-run", *words)
         assert (answer.code, said in answer.out) == (1, True), answer
-    assert one not in twins.runner("reactor.drop", "all")
-    assert twins.runner("reactor.drop", "all") == []
+    dropped = twins.runner("reactor.drop", "all")
+    assert one not in dropped
+    # Events of the killed reactors can be given up between two commands, too.
+    assert not set(dropped) & set(twins.runner("reactor.dead"))
     assert twins.tracebacks() == []

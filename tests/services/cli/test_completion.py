@@ -187,6 +187,9 @@ class Terminal:
             words, stdin=slave, stdout=slave, stderr=slave, env=env, start_new_session=True
         )
         os.close(slave)
+        # Not select(), which takes no descriptor above 1,023: one process runs many tests.
+        self._readable = select.poll()
+        self._readable.register(self._master, select.POLLIN)
         self._said = ""
 
     def type(self, text: str) -> None:
@@ -197,7 +200,7 @@ class Terminal:
         deadline = time.monotonic() + seconds
         while wanted not in self._said:
             left = deadline - time.monotonic()
-            if left <= 0 or not select.select([self._master], [], [], left)[0]:
+            if left <= 0 or not self._readable.poll(left * 1000):
                 pytest.fail(f"{wanted!r} was not shown within {seconds:g} s: {self._said!r}")
             self._said += os.read(self._master, 4096).decode(errors="replace")
         self._said = self._said.partition(wanted)[2]
