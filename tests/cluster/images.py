@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import re
 import subprocess
 import tarfile
 import tempfile
@@ -81,15 +80,8 @@ def earlier(commit: str) -> str:
         return tag
     with tempfile.TemporaryDirectory() as directory:
         unpack(commit, Path(directory))
-        compose = Path(directory) / "compose.yaml"
-        compose.write_text(
-            re.sub(r"^( *image: saltern/[a-z]+):dev$", rf"\1:{tag}", compose.read_text(), flags=re.MULTILINE)
-        )
-        run(
-            ["nice", "-n", "10", "env", f"COMPOSE_PROJECT_NAME={tag}", "docker/images"],
-            seconds=7200,
-            cwd=Path(directory),
-        )
+        words = ["nice", "-n", "10", "env", f"COMPOSE_PROJECT_NAME={tag}", f"TAG={tag}", "docker/images"]
+        run(words, seconds=7200, cwd=Path(directory))
     return tag
 
 

@@ -91,10 +91,10 @@ class Lab:
         tasks = dict(line.split()[:2] for line in node.run("ctr", "-n", "k8s.io", "task", "list").splitlines())
         node.run("kill", f"-{name}", tasks[status["containerID"].removeprefix("containerd://")])
 
-    def returned(self, jids: Sequence[str]) -> dict[str, list[str]]:
-        """Minions whose results the job cache has, by JID."""
+    def returned(self, jids: Sequence[str]) -> dict[str, dict[str, str]]:
+        """Results that the job cache has, by JID and minion."""
         words = ("-n", "saltern", "exec", "-i", "deploy/saltern-mworker", "--", "python3", "-c", ASK)
-        found: dict[str, list[str]] = json.loads(self.cluster.kubectl(*words, stdin=json.dumps(jids)))
+        found: dict[str, dict[str, str]] = json.loads(self.cluster.kubectl(*words, stdin=json.dumps(jids)))
         return found
 
     def ran(self) -> dict[str, list[int]]:

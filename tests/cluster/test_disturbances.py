@@ -139,6 +139,8 @@ def _refusal(lab: Lab) -> str:
     ]
 
 
+_POWER_CUT = "power cut of the reqserver's node"
+
 DISTURBANCES: dict[str, Callable[[Lab], None]] = {
     **{f"{role}: rollout": _restart(f"deployment/saltern-{role}") for role in (*ROLES, "front", "cli")},
     "mworker: kill -9": _kill("mworker"),
@@ -151,7 +153,7 @@ DISTURBANCES: dict[str, Callable[[Lab], None]] = {
     "redis: another password": _new_password,
     "redis: its volume is full": _full_volume,
     "drain of the reqserver's node": _drain,
-    "power cut of the reqserver's node": _power_cut,
+    _POWER_CUT: _power_cut,
 }
 
 
@@ -178,7 +180,8 @@ def test_no_job_is_lost(name: str, lab: Lab, capsys: pytest.CaptureFixture[str])
     faults: list[str] = []
 
     def settled() -> bool:
-        faults[:] = traffic.faults(lab.returned(list(traffic.accounts.acknowledged.values())), lab.ran())
+        returned = lab.returned(list(traffic.accounts.acknowledged.values()))
+        faults[:] = traffic.faults(returned, lab.ran(), power_cut=name == _POWER_CUT)
         return not faults
 
     try:

@@ -185,7 +185,8 @@ def test_no_job_is_lost_and_nobody_waits_for_a_killed_process(ha: Ha, capsys: py
     faults: list[str] = []
 
     def settled() -> bool:
-        faults[:] = accounts.faults(_returned(ha, list(accounts.acknowledged.values())), ha.ran())
+        returned = _returned(ha, list(accounts.acknowledged.values()))
+        faults[:] = accounts.faults(returned, ha.ran(), power_cut=True)
         return not faults
 
     try:
@@ -213,14 +214,16 @@ def _printed(
             sys.stdout.write(_table(rows))
 
 
-def _returned(ha: Ha, jids: Sequence[str]) -> dict[str, list[str]]:
-    """Minions whose results the job cache has, by JID: asked of a Redis, for Sentinels take another client."""
-    found = {}
-    script = "while read -r jid; do echo \"$jid $(redis-cli --raw hkeys ret:$jid | tr '\\n' ' ')\"; done"
+def _returned(ha: Ha, jids: Sequence[str]) -> dict[str, dict[str, str]]:
+    """Results that the job cache has, by JID and minion: asked of a Redis, for Sentinels take another client."""
+    found: dict[str, dict[str, str]] = {}
+    # Two lines for each result: the minion, and its JSON.
+    script = 'while read -r jid; do redis-cli --raw hgetall "ret:$jid" </dev/null | sed "s/^/$jid /"; done'
     words = ("-n", "outside", "exec", "-i", "redis-0", "--", "sh", "-c", script)
-    for line in ha.cluster.kubectl(*words, stdin="".join(f"{jid}\n" for jid in jids)).splitlines():
-        jid, *minions = line.split()
-        found[jid] = minions
+    lines = ha.cluster.kubectl(*words, stdin="".join(f"{jid}\n" for jid in jids)).splitlines()
+    for name, result in zip(lines[::2], lines[1::2], strict=True):
+        jid, _, minion = name.partition(" ")
+        found.setdefault(jid, {})[minion] = result.partition(" ")[2]
     return found
 
 

@@ -17,8 +17,17 @@ class Accounts:
     #: Commands that ended without a JID: nothing is promised, and nothing is known.
     refused: dict[int, str] = field(default_factory=dict)
 
-    def faults(self, returned: Mapping[str, Collection[str]], ran: Mapping[str, Collection[int]]) -> list[str]:
-        """What is wrong. ``returned``: minions by JID; ``ran``: the numbers found on a host, each as often as it ran."""
+    def faults(
+        self,
+        returned: Mapping[str, Mapping[str, str]],
+        ran: Mapping[str, Collection[int]],
+        *,
+        power_cut: bool = False,
+    ) -> list[str]:
+        """What is wrong. ``returned``: each minion's result by JID; ``ran``: the numbers found on a host, each as often as it ran.
+
+        ``power_cut``: a host lost power. A job that its minion had begun is not run again: its result says JobKilled.
+        """
         found = []
         for number, jid in sorted(self.acknowledged.items()):
             found += [
@@ -28,8 +37,15 @@ class Accounts:
             ]
         for minion in self.minions:
             times = Counter(ran.get(minion, ()))
+            killed = {
+                number
+                for number, jid in self.acknowledged.items()
+                if power_cut and "JobKilled: the minion was killed" in returned.get(jid, {}).get(minion, "")
+            }
             found += [
-                f"job {number}: never ran on {minion}" for number in sorted(self.acknowledged) if not times[number]
+                f"job {number}: never ran on {minion}"
+                for number in sorted(self.acknowledged.keys() - killed)
+                if not times[number]
             ]
             found += [
                 f"job {number}: ran {count} times on {minion}" for number, count in sorted(times.items()) if count > 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -170,15 +171,29 @@ def test_shares_are_rounded_as_kubernetes_does(
 @pytest.mark.parametrize(
     ("returned", "ran", "faults"),
     [
-        ({"j1": ["a", "b"]}, {"a": [1], "b": [1]}, []),
-        ({"j1": ["a"]}, {"a": [1], "b": [1]}, ["job 1 (j1): no result of b"]),
+        ({"j1": {"a": "null", "b": "null"}}, {"a": [1], "b": [1]}, []),
+        ({"j1": {"a": "null"}}, {"a": [1], "b": [1]}, ["job 1 (j1): no result of b"]),
         ({}, {"a": [1], "b": [1]}, ["job 1 (j1): no result of a", "job 1 (j1): no result of b"]),
-        ({"j1": ["a", "b"]}, {"a": [1]}, ["job 1: never ran on b"]),
-        ({"j1": ["a", "b"]}, {"a": [1, 1], "b": [1]}, ["job 1: ran 2 times on a"]),
-        ({"j1": ["a", "b"]}, {"a": [1, 2], "b": [1]}, []),
-        ({"j1": ["a", "b"]}, {"a": [1, 3], "b": [1]}, ["job 3: ran on a, and nobody gave it"]),
+        ({"j1": {"a": "null", "b": "null"}}, {"a": [1]}, ["job 1: never ran on b"]),
+        ({"j1": {"a": "null", "b": "null"}}, {"a": [1, 1], "b": [1]}, ["job 1: ran 2 times on a"]),
+        ({"j1": {"a": "null", "b": "null"}}, {"a": [1, 2], "b": [1]}, []),
+        ({"j1": {"a": "null", "b": "null"}}, {"a": [1, 3], "b": [1]}, ["job 3: ran on a, and nobody gave it"]),
     ],
 )
-def test_accounts(returned: dict[str, list[str]], ran: dict[str, list[int]], faults: list[str]) -> None:
+def test_accounts(returned: dict[str, dict[str, str]], ran: dict[str, list[int]], faults: list[str]) -> None:
     accounts = Accounts(("a", "b"), acknowledged={1: "j1"}, refused={2: "no master"})
     assert accounts.faults(returned, ran) == faults
+
+
+@pytest.mark.parametrize(
+    ("result", "power_cut", "faults"),
+    [
+        ("JobKilled: the minion was killed while it ran this job; ...", True, []),
+        ("JobKilled: the minion was killed while it ran this job; ...", False, ["job 1: never ran on b"]),
+        ("JobExpired: the minion was killed or stopped before it began this job", True, ["job 1: never ran on b"]),
+    ],
+)
+def test_a_job_that_a_power_cut_ended_says_so(result: str, power_cut: bool, faults: list[str]) -> None:
+    accounts = Accounts(("a", "b"), acknowledged={1: "j1"})
+    returned = {"j1": {"a": "null", "b": json.dumps({"return": result, "retcode": 1})}}
+    assert accounts.faults(returned, {"a": [1]}, power_cut=power_cut) == faults

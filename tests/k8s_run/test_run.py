@@ -83,11 +83,11 @@ def test_a_pod_whose_configuration_is_no_good_says_so_and_stays(cluster: Cluster
         cluster.stop(workload, pod)
 
 
-def returned(cluster: Cluster, jids: list[str]) -> dict[str, list[str]]:
-    """Minions whose results the job cache has, by JID."""
+def returned(cluster: Cluster, jids: list[str]) -> dict[str, dict[str, str]]:
+    """Results that the job cache has, by JID and minion."""
     container = cluster.container(cluster.pods["saltern-mworker"][0])
     words = ["exec", "--interactive", container, "python3", "-c", ASK]
-    found: dict[str, list[str]] = json.loads(cluster.podman(*words, stdin=json.dumps(jids)))
+    found: dict[str, dict[str, str]] = json.loads(cluster.podman(*words, stdin=json.dumps(jids)))
     return found
 
 

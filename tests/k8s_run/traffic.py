@@ -23,7 +23,7 @@ ASK = """
 import json, redis, sys
 url = open("/run/secrets/redis/url").read().strip()
 store = redis.Redis.from_url(url, decode_responses=True)
-print(json.dumps({jid: sorted(store.hgetall("ret:" + jid)) for jid in json.load(sys.stdin)}))
+print(json.dumps({jid: store.hgetall("ret:" + jid) for jid in json.load(sys.stdin)}))
 """
 
 
@@ -82,6 +82,12 @@ class Traffic:
         after = [*before, *(one for one in self.times if one > since)]
         return max((late - early for early, late in itertools.pairwise(after)), default=0.0)
 
-    def faults(self, returned: Mapping[str, Collection[str]], ran: Mapping[str, Collection[int]]) -> list[str]:
-        """What is wrong, from the results in the job cache by JID, and the numbers found on hosts."""
-        return self.accounts.faults(returned, ran)
+    def faults(
+        self,
+        returned: Mapping[str, Mapping[str, str]],
+        ran: Mapping[str, Collection[int]],
+        *,
+        power_cut: bool = False,
+    ) -> list[str]:
+        """What is wrong, from the results in the job cache by JID, and the numbers found on hosts: see Accounts."""
+        return self.accounts.faults(returned, ran, power_cut=power_cut)
