@@ -47,7 +47,7 @@ _PAYLOADS = 1000
 #: Seconds after which a stock minion sends its sign-in again: later answers count as late.
 _AUTH_TIMEOUT = 5.0
 
-#: Seconds after which a minion asks again on a new connection: a busy master drops a sign-in that waited for 30.
+#: Seconds after which a minion asks again on a new connection: a busy master drops a request that waited for 30.
 _AGAIN = 35.0
 
 #: Seconds before a stock minion opens a connection again: the default options of that name, and a random part.
@@ -78,6 +78,10 @@ class Simulated:
     jobs: Connection = field(default_factory=lambda: Connection(b"SUB"))
     credentials: Credentials | None = None
     session: ClientSession | None = None
+    #: Returns that the master has not acknowledged: functions that seal one. The first is the one that was sent, if any was.
+    returns: collections.deque[Callable[[], bytes]] = field(default_factory=collections.deque)
+    #: When the first return was sent; 0.0: it was not sent on this connection.
+    sent_at: float = 0.0
 
 
 @dataclass
@@ -175,24 +179,33 @@ class Crowd:
         """Subscribe each minion, print a line, then return ``True`` to each job until the input ends.
 
         A connection that ends is opened again after 1 to 11 seconds, as stock minions' (``recon_default``, ``recon_max``); the
-        session is kept. Each line of input is answered, as soon as each connection was opened once more and all are open, with
-        a line {"slowest": seconds that the slowest greeting took, "late": number of those that took longer than _AUTH_TIMEOUT}.
+        session is kept. Returns are sent one after the other. One that is not acknowledged within _AGAIN seconds, or whose
+        connection ended, is sent again, as minions' are.
+
+        Each line of input is answered, as soon as each connection was opened once more and all are open, with a line {"slowest":
+        seconds that the slowest greeting took, "late": number of those that took longer than _AUTH_TIMEOUT}.
         """
         Listening(self._minions, self._ret_port, self._publish_port, self._answer).run(sys.stdin, sys.stdout)
 
-    def _answer(self, minion: Simulated, payload: bytes) -> bytes | None:
-        """Return the request that answers a job; None if the job is not for this minion."""
+    def _answer(self, minion: Simulated, payload: bytes) -> Callable[[], bytes] | None:
+        """Return a function that seals the return of a job; None if the job is not for this minion."""
         if payload not in self._opened:
             assert minion.credentials is not None
             if len(self._opened) >= _PAYLOADS:
                 del self._opened[next(iter(self._opened))]
             self._opened[payload] = open_job(payload, Crypticle(minion.credentials.aes), gate=self._gate)
-        job = self._opened[payload]
-        if job is None or minion.session is None or not is_meant(job["tgt"], minion.id):
+        job, session = self._opened[payload], minion.session
+        if job is None or session is None or not is_meant(job["tgt"], minion.id):
             return None
-        load = {"cmd": "_return", "jid": job["jid"], "fun": job["fun"], "fun_args": job["arg"], "id": minion.id}
+        load: dict[str, object] = {
+            "cmd": "_return",
+            "jid": job["jid"],
+            "fun": job["fun"],
+            "fun_args": job["arg"],
+            "id": minion.id,
+        }
         load |= {"return": _result(str(job["fun"])), "retcode": 0, "success": True}
-        return minion.session.seal(load, time.time())[0]
+        return lambda: session.seal(load, time.time())[0]
 
 
 class Listening:
@@ -203,7 +216,7 @@ class Listening:
         minions: list[Simulated],
         ret_port: int,
         publish_port: int,
-        answer: Callable[[Simulated, bytes], bytes | None],
+        answer: Callable[[Simulated, bytes], Callable[[], bytes] | None],
     ) -> None:
         self._ret_port, self._publish_port = ret_port, publish_port
         self._answer = answer
@@ -213,6 +226,8 @@ class Listening:
         #: (time of the next attempt, a number that makes it unique, minion, connection); the earliest is the first.
         self._due: list[tuple[float, int, Simulated, Connection]] = []
         self._numbers = itertools.count()
+        #: (time at which it is sent again, its minion, the minion's sent_at) of each return; the earliest is the first.
+        self._unacknowledged = collections.deque[tuple[float, Simulated, float]]()
         self._minions = minions
         #: Seconds from an attempt to the greeting, of each connection since the last line of input.
         self._took: list[float] = []
@@ -237,6 +252,8 @@ class Listening:
                     return
             while self._due and self._due[0][0] <= time.monotonic():
                 self._attempt(*heapq.heappop(self._due)[2:])
+            while self._unacknowledged and self._unacknowledged[0][0] <= time.monotonic():
+                self._send_again(*self._unacknowledged.popleft()[1:])
             if asked and len(self._took) >= connections and self._all_greeted():
                 line |= {"slowest": max(self._took), "late": sum(one > _AUTH_TIMEOUT for one in self._took)}
                 print(json.dumps(line), file=printed, flush=True)
@@ -247,7 +264,8 @@ class Listening:
         return not self._due and not any(since for _, _, since in self._open.values())
 
     def _wait(self) -> float:
-        return min(1.0, max(0.0, self._due[0][0] - time.monotonic())) if self._due else 1.0
+        times = [queue[0][0] for queue in (self._due, self._unacknowledged) if queue]
+        return min(1.0, max(0.0, min(times) - time.monotonic())) if times else 1.0
 
     def _attempt(self, minion: Simulated, connection: Connection) -> None:
         began = time.monotonic()
@@ -260,6 +278,8 @@ class Listening:
         self._poller.register(place, select.EPOLLIN)
 
     def _lost(self, minion: Simulated, connection: Connection) -> None:
+        if connection is minion.requests:
+            minion.sent_at = 0.0
         due = time.monotonic() + random.uniform(_RECON_DEFAULT, _RECON_DEFAULT + _RECON_MAX)
         heapq.heappush(self._due, (due, next(self._numbers), minion, connection))
 
@@ -276,23 +296,39 @@ class Listening:
             if connection.unsent or events & select.EPOLLOUT:
                 self._poller.modify(place, select.EPOLLIN | (select.EPOLLOUT if connection.unsent else 0))
         except OSError:
-            self._poller.unregister(place)
-            del self._open[place]
-            connection.close()
-            self._lost(minion, connection)
+            self._end(place, minion, connection)
             return
-        # What the master says to a return tells a simulated minion nothing.
         if connection is minion.jobs:
-            for frames in messages:
-                if (request := self._answer(minion, frames[-1])) is not None:
-                    self._return(minion.requests, request)
+            minion.returns.extend(
+                sealed for frames in messages if (sealed := self._answer(minion, frames[-1])) is not None
+            )
+        elif messages and minion.sent_at:
+            # One return is under way at a time, so an answer is that of the first.
+            minion.returns.popleft()
+            minion.sent_at = 0.0
+        self._send(minion)
 
-    def _return(self, requests: Connection, request: bytes) -> None:
-        if requests.ready:
-            with contextlib.suppress(OSError):  # its own event, which comes next, opens the connection again
-                requests.post(b"", request)
-                if requests.unsent:
-                    self._poller.modify(requests.fileno(), select.EPOLLIN | select.EPOLLOUT)
+    def _end(self, place: int, minion: Simulated, connection: Connection) -> None:
+        self._poller.unregister(place)
+        del self._open[place]
+        connection.close()
+        self._lost(minion, connection)
+
+    def _send(self, minion: Simulated) -> None:
+        requests = minion.requests
+        if not minion.returns or minion.sent_at or not requests.ready:
+            return
+        minion.sent_at = time.monotonic()
+        self._unacknowledged.append((minion.sent_at + _AGAIN, minion, minion.sent_at))
+        with contextlib.suppress(OSError):  # its own event, which comes next, opens the connection again
+            requests.post(b"", minion.returns[0]())
+            if requests.unsent:
+                self._poller.modify(requests.fileno(), select.EPOLLIN | select.EPOLLOUT)
+
+    def _send_again(self, minion: Simulated, sent_at: float) -> None:
+        """Open another connection for a return that was sent at a time and is not acknowledged: an answer may still come on it."""
+        if minion.sent_at == sent_at:
+            self._end(minion.requests.fileno(), minion, minion.requests)
 
 
 def _result(fun: str) -> object:

@@ -223,7 +223,9 @@ def test_minions_that_listen_connect_again_and_keep_answering(
     # A socket without a name would be closed at once.
     (first_router, ret_port), (first_publisher, publish_port) = bound(killed, zmq.ROUTER), bound(killed, zmq.XPUB)
     # An answer larger than what a socket takes at once.
-    listening = Listening(minions, ret_port, publish_port, lambda minion, job: job + minion.id.encode() * 1_000_000)
+    listening = Listening(
+        minions, ret_port, publish_port, lambda minion, job: lambda: job + minion.id.encode() * 1_000_000
+    )
     (typed, lines), (told, printed) = os.pipe(), os.pipe()
     with open(typed) as source, open(lines, "w") as to, open(told) as found, open(printed, "w") as out:
         thread = threading.Thread(target=listening.run, args=(source, out))
@@ -249,6 +251,34 @@ def test_minions_that_listen_connect_again_and_keep_answering(
             publisher.send(b"job ")
             answers = {router.recv_multipart()[-1] for _ in minions}
             assert answers == {b"job " + minion.id.encode() * 1_000_000 for minion in minions}
+        finally:
+            to.close()
+            thread.join(DEADLINE / 1000)
+
+
+def test_a_return_is_sent_again_until_it_is_acknowledged(
+    context: zmq.Context[zmq.Socket[bytes]], master_keys: tuple[PrivateKey, PrivateKey], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bench.crowd._RECON_DEFAULT", 0.01)
+    monkeypatch.setattr("bench.crowd._RECON_MAX", 0.02)
+    monkeypatch.setattr("bench.crowd._AGAIN", 0.2)
+    (router, ret_port), (publisher, publish_port) = bound(context, zmq.ROUTER), bound(context, zmq.XPUB)
+    listening = Listening([Simulated("m", master_keys[0])], ret_port, publish_port, lambda _, job: lambda: job)
+    (typed, lines), (told, printed) = os.pipe(), os.pipe()
+    with open(typed) as source, open(lines, "w") as to, open(told) as found, open(printed, "w") as out:
+        thread = threading.Thread(target=listening.run, args=(source, out))
+        thread.start()
+        try:
+            assert json.loads(found.readline())["listening"] == 1
+            assert publisher.recv() == b"\x01"
+            publisher.send(b"first")
+            publisher.send(b"second")
+            first, _, body = router.recv_multipart()
+            again, _, repeated = router.recv_multipart()
+            assert (body, repeated) == (b"first", b"first")
+            assert again != first, "the late answer of the first connection could come for another return"
+            router.send_multipart([again, b"", b"acknowledged"])
+            assert router.recv_multipart()[-1] == b"second"
         finally:
             to.close()
             thread.join(DEADLINE / 1000)
