@@ -37,16 +37,10 @@ class Accounts:
             ]
         for minion in self.minions:
             times = Counter(ran.get(minion, ()))
-            killed = {
-                number
-                for number, jid in self.acknowledged.items()
-                if power_cut and "JobKilled: the minion was killed" in returned.get(jid, {}).get(minion, "")
-            }
-            found += [
-                f"job {number}: never ran on {minion}"
-                for number in sorted(self.acknowledged.keys() - killed)
-                if not times[number]
-            ]
+            for number, jid in sorted(self.acknowledged.items()):
+                result = returned.get(jid, {}).get(minion, "")
+                if not times[number] and not (power_cut and "JobKilled: " in result):
+                    found.append(f"job {number}: never ran on {minion}, which said {result[:300]}")
             found += [
                 f"job {number}: ran {count} times on {minion}" for number, count in sorted(times.items()) if count > 1
             ]
