@@ -33,8 +33,9 @@ from dataclasses import dataclass, field
 from typing import Any, TextIO
 
 from bench.zmtp import SUBSCRIBE_ALL, Connection
+from saltwire.busy import Busy
 from saltwire.crypticle import Crypticle, SerialGate
-from saltwire.envelope import ClientSession
+from saltwire.envelope import ClientSession, check_busy
 from saltwire.handshake import Credentials, SignIn
 from saltwire.keys import PrivateKey, PublicKey
 from saltwire.publication import Publication, open_job
@@ -302,8 +303,8 @@ class Listening:
             minion.returns.extend(
                 sealed for frames in messages if (sealed := self._answer(minion, frames[-1])) is not None
             )
-        elif messages and minion.sent_at:
-            # One return is under way at a time, so an answer is that of the first.
+        elif minion.sent_at and any(not _is_refusal(frames[-1]) for frames in messages):
+            # One return is under way at a time, so an answer is that of the first. A refused one is sent again after _AGAIN.
             minion.returns.popleft()
             minion.sent_at = 0.0
         self._send(minion)
@@ -329,6 +330,14 @@ class Listening:
         """Open another connection for a return that was sent at a time and is not acknowledged: an answer may still come on it."""
         if minion.sent_at == sent_at:
             self._end(minion.requests.fileno(), minion, minion.requests)
+
+
+def _is_refusal(reply: bytes) -> bool:
+    try:
+        check_busy(reply)
+    except Busy:
+        return True
+    return False
 
 
 def _result(fun: str) -> object:

@@ -13,6 +13,7 @@ import zmq
 
 from bench.crowd import Crowd, Listening, Simulated
 from bench.zmtp import SUBSCRIBE_ALL, Connection
+from saltwire.busy import busy_answer
 from saltwire.crypticle import Crypticle
 from saltwire.envelope import parse_request
 from saltwire.handshake import SignInRequest, parse_sign_in, refusal_reply, success_reply
@@ -277,7 +278,10 @@ def test_a_return_is_sent_again_until_it_is_acknowledged(
             again, _, repeated = router.recv_multipart()
             assert (body, repeated) == (b"first", b"first")
             assert again != first, "the late answer of the first connection could come for another return"
-            router.send_multipart([again, b"", b"acknowledged"])
+            router.send_multipart([again, b"", busy_answer(1.0)])
+            refused, _, repeated = router.recv_multipart()
+            assert repeated == b"first", "a refused return counts as one that was acknowledged"
+            router.send_multipart([refused, b"", b"acknowledged"])
             assert router.recv_multipart()[-1] == b"second"
         finally:
             to.close()
