@@ -255,7 +255,7 @@ security-mutations: $(VENV)/.ready ## take out one defence after the other; a na
 	$(BIN)/python -m tests.security.mutations $(T)
 
 fuzz: $(VENV)/.ready ## let a fuzzer attack every port's reader, SLS, archives and paths for SECONDS=600 (T= names targets; x86_64 Linux)
-	$(BIN)/python -c 'import atheris' 2>/dev/null || $(BIN)/pip install -q --disable-pip-version-check --require-hashes -r tests/fuzz/atheris.lock
+	$(BIN)/python -c 'import atheris' 2>/dev/null || $(BIN)/pip install -q --disable-pip-version-check --no-deps --require-hashes -r tests/fuzz/atheris.lock
 	$(BIN)/python -m tests.fuzz.run $(SECONDS) $(T)
 
 lock: ## resolve the newest versions that fit, and pin them with hashes
@@ -278,11 +278,12 @@ lock: ## resolve the newest versions that fit, and pin them with hashes
 clean: ## remove environments and caches (stop a running lab first)
 	rm -rf $(VENV) build .debs .docs .oracle .extensions .saltext-redis .supply .interop .lab .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
-# reclass asks for enum34, which is of Python 2: it is installed without what it asks for.
+# A lock names all that is needed, so pip resolves nothing: pip 23.2 and older take the newest release of a package that another one
+# asks for with an extra, whatever the lock says. reclass asks for enum34 besides, which is of Python 2.
 $(VENV)/.ready: requirements.lock tests/reclass.lock $(addsuffix /pyproject.toml,$(PACKAGES))
 	@$(PYTHON_FOUND) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed")'
 	$(PYTHON_FOUND) .ci/new-environment $(VENV)
-	$(BIN)/pip install -q --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/pip install -q --disable-pip-version-check --no-deps --require-hashes -r requirements.lock
 	$(BIN)/pip install -q --disable-pip-version-check --no-deps --require-hashes -r tests/reclass.lock
 	$(BIN)/pip install -q --disable-pip-version-check --no-deps --no-build-isolation $(addprefix -e ,$(PACKAGES))
 	$(BIN)/python -m compileall -q libs services
@@ -290,7 +291,7 @@ $(VENV)/.ready: requirements.lock tests/reclass.lock $(addsuffix /pyproject.toml
 
 .oracle/.ready: tests/oracle.lock
 	$(PYTHON_FOUND) .ci/new-environment .oracle
-	.oracle/bin/pip install -q --disable-pip-version-check --require-hashes -r tests/oracle.lock
+	.oracle/bin/pip install -q --disable-pip-version-check --no-deps --require-hashes -r tests/oracle.lock
 	@touch $@
 
 # Salt's Redis returner. It finds the oracle's Salt through oracle.pth.
