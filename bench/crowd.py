@@ -83,6 +83,8 @@ class Simulated:
     returns: collections.deque[Callable[[], bytes]] = field(default_factory=collections.deque)
     #: When the first return was sent; 0.0: it was not sent on this connection.
     sent_at: float = 0.0
+    #: No return is sent before: the master was busy.
+    not_before: float = 0.0
 
 
 @dataclass
@@ -181,7 +183,7 @@ class Crowd:
 
         A connection that ends is opened again after 1 to 11 seconds, as stock minions' (``recon_default``, ``recon_max``); the
         session is kept. Returns are sent one after the other. One that is not acknowledged within _AGAIN seconds, or whose
-        connection ended, is sent again, as minions' are.
+        connection ended, is sent again, as minions' are; one that a busy master refused, after the time that it named.
 
         Each line of input is answered, as soon as each connection was opened once more and all are open, with a line {"slowest":
         seconds that the slowest greeting took, "late": number of those that took longer than _AUTH_TIMEOUT}.
@@ -229,6 +231,8 @@ class Listening:
         self._numbers = itertools.count()
         #: (time at which it is sent again, its minion, the minion's sent_at) of each return; the earliest is the first.
         self._unacknowledged = collections.deque[tuple[float, Simulated, float]]()
+        #: (its not_before, a number that makes it unique, minion) of each refused return; the earliest is the first.
+        self._refused: list[tuple[float, int, Simulated]] = []
         self._minions = minions
         #: Seconds from an attempt to the greeting, of each connection since the last line of input.
         self._took: list[float] = []
@@ -255,6 +259,8 @@ class Listening:
                 self._attempt(*heapq.heappop(self._due)[2:])
             while self._unacknowledged and self._unacknowledged[0][0] <= time.monotonic():
                 self._send_again(*self._unacknowledged.popleft()[1:])
+            while self._refused and self._refused[0][0] <= time.monotonic():
+                self._send(heapq.heappop(self._refused)[-1])
             if asked and len(self._took) >= connections and self._all_greeted():
                 line |= {"slowest": max(self._took), "late": sum(one > _AUTH_TIMEOUT for one in self._took)}
                 print(json.dumps(line), file=printed, flush=True)
@@ -265,7 +271,7 @@ class Listening:
         return not self._due and not any(since for _, _, since in self._open.values())
 
     def _wait(self) -> float:
-        times = [queue[0][0] for queue in (self._due, self._unacknowledged) if queue]
+        times = [queue[0][0] for queue in (self._due, self._unacknowledged, self._refused) if queue]
         return min(1.0, max(0.0, min(times) - time.monotonic())) if times else 1.0
 
     def _attempt(self, minion: Simulated, connection: Connection) -> None:
@@ -303,11 +309,19 @@ class Listening:
             minion.returns.extend(
                 sealed for frames in messages if (sealed := self._answer(minion, frames[-1])) is not None
             )
-        elif minion.sent_at and any(not _is_refusal(frames[-1]) for frames in messages):
-            # One return is under way at a time, so an answer is that of the first. A refused one is sent again after _AGAIN.
-            minion.returns.popleft()
-            minion.sent_at = 0.0
+        elif minion.sent_at and messages:
+            # One return is under way at a time, so an answer is that of the first.
+            self._answered(minion, messages[-1][-1])
         self._send(minion)
+
+    def _answered(self, minion: Simulated, reply: bytes) -> None:
+        minion.sent_at = 0.0
+        try:
+            check_busy(reply)
+            minion.returns.popleft()
+        except Busy as busy:
+            minion.not_before = time.monotonic() + busy.retry_after
+            heapq.heappush(self._refused, (minion.not_before, next(self._numbers), minion))
 
     def _end(self, place: int, minion: Simulated, connection: Connection) -> None:
         self._poller.unregister(place)
@@ -317,7 +331,7 @@ class Listening:
 
     def _send(self, minion: Simulated) -> None:
         requests = minion.requests
-        if not minion.returns or minion.sent_at or not requests.ready:
+        if not minion.returns or minion.sent_at or not requests.ready or minion.not_before > time.monotonic():
             return
         minion.sent_at = time.monotonic()
         self._unacknowledged.append((minion.sent_at + _AGAIN, minion, minion.sent_at))
@@ -330,14 +344,6 @@ class Listening:
         """Open another connection for a return that was sent at a time and is not acknowledged: an answer may still come on it."""
         if minion.sent_at == sent_at:
             self._end(minion.requests.fileno(), minion, minion.requests)
-
-
-def _is_refusal(reply: bytes) -> bool:
-    try:
-        check_busy(reply)
-    except Busy:
-        return True
-    return False
 
 
 def _result(fun: str) -> object:

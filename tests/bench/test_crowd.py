@@ -278,9 +278,10 @@ def test_a_return_is_sent_again_until_it_is_acknowledged(
             again, _, repeated = router.recv_multipart()
             assert (body, repeated) == (b"first", b"first")
             assert again != first, "the late answer of the first connection could come for another return"
-            router.send_multipart([again, b"", busy_answer(1.0)])
+            router.send_multipart([again, b"", busy_answer(0.05)])
             refused, _, repeated = router.recv_multipart()
             assert repeated == b"first", "a refused return counts as one that was acknowledged"
+            assert refused == again, "the master named a shorter time than that of a return without an answer"
             router.send_multipart([refused, b"", b"acknowledged"])
             assert router.recv_multipart()[-1] == b"second"
         finally:

@@ -274,6 +274,7 @@ class Node:
             while control_plane.running(self._process) and time.monotonic() < deadline:
                 time.sleep(0.2)
         if first:
+            self._kill_all()
             # The end of process 1 is the end of all.
             with contextlib.suppress(ProcessLookupError):
                 os.kill(first, signal.SIGKILL)
@@ -415,6 +416,20 @@ class Node:
                 shares.write_text(f"{_SHARES}")
             script += f'echo $$ >"{branch}/cgroup.procs"; '
         return script
+
+    def _kill_all(self) -> None:
+        """End all processes at one moment: none may see another one's end, and report it."""
+        (freezer,) = (point for point, options in hierarchies() if "freezer" in options.split(","))
+        branch = freezer / namespace(self.name)
+        state = branch / "freezer.state"
+        state.write_text("FROZEN")
+        try:
+            until(lambda: state.read_text().strip() == "FROZEN", 20, f"all processes of {self.name} are frozen", 0.05)
+            for group in (branch, *(one for one in branch.rglob("*") if one.is_dir())):
+                for pid in (group / "cgroup.procs").read_text("ascii").split():
+                    os.kill(int(pid), signal.SIGKILL)
+        finally:
+            state.write_text("THAWED")
 
     def _remove_cgroups(self) -> None:
         deadline = time.monotonic() + 20
