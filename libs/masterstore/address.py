@@ -1,11 +1,13 @@
-"""The option ``redis_url``: one URL for a Redis server, for a Unix socket, or for Sentinels that know the current
-server.
+"""The option ``redis_url``: one URL for a Redis server, for a Unix socket, for Sentinels that know the current server, or
+for some nodes of a Redis Cluster.
 
     redis://user:password@host:6379/0             one Redis server
     rediss://user:password@host:6379/0?ssl_ca_certs=/run/secrets/ca.pem
     unix:///run/redis.sock?db=0
     redis+sentinel://user:password@host1:26379,host2,[::1]:26380/service/0?sentinel_username=u&sentinel_password=p
     rediss+sentinel://...                         TLS to the Sentinels and to Redis
+    redis+cluster://user:password@host1:6379,host2,[::1]:7000
+    rediss+cluster://...                          TLS to all nodes
     file:///run/secrets/redis/url                 a file that holds one of these URLs
 
 User and password are those of Redis (ACL users, Redis 6). The Sentinels get only ``sentinel_username`` and
@@ -26,11 +28,14 @@ from urllib.parse import unquote
 
 from masterstore.redis_parts import SSLConnection, parse_url
 
-#: Port of a Sentinel that names none.
-SENTINEL_PORT = 26379
+#: Ports of a Sentinel and of a node of a Redis Cluster that name none.
+SENTINEL_PORT, NODE_PORT = 26379, 6379
 
 _SENTINEL = re.compile(
     r"(?P<scheme>rediss?)\+sentinel://(?:(?P<user>[^/]*)@)?(?P<hosts>[^/@?]*)/(?P<service>[^/?]+)(?:/(?P<db>[^/?]*))?(?:\?(?P<query>.*))?"
+)
+_CLUSTER = re.compile(
+    r"(?P<scheme>rediss?)\+cluster://(?:(?P<user>[^/]*)@)?(?P<hosts>[^/@?]*)/?(?P<db>[^/?]*)(?:\?(?P<query>.*))?"
 )
 _HOST = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^:\[\]]+)(?::(?P<port>\d+))?")
 
@@ -51,6 +56,15 @@ class Sentinels:
     redis: Mapping[str, object]
     #: Options of connections to Sentinels.
     sentinel: Mapping[str, object]
+
+
+@dataclass(frozen=True)
+class ClusterNodes:
+    """The parts of a ``redis+cluster://`` URL: addresses of some nodes of a Redis Cluster, and options of connections."""
+
+    hosts: tuple[tuple[str, int], ...]
+    #: Options of connections to each node, as redis-py takes them.
+    redis: Mapping[str, object]
 
 
 #: Begins an address that names a file with the URL.
@@ -104,18 +118,11 @@ def sentinels_of(url: str) -> Sentinels | None:
     found = _SENTINEL.fullmatch(url)
     if found is None:
         raise ValueError("write redis+sentinel://HOST:PORT,HOST:PORT/SERVICE/DB")
-    hosts = tuple(_host(one) for one in found["hosts"].split(","))
+    hosts = tuple(_host(one, "a Sentinel", SENTINEL_PORT) for one in found["hosts"].split(","))
     db = found["db"] or "0"
     if not db.isdigit():
         raise ValueError(f"the database must be a number, not {db!r}")
-    # The rest is read as redis-py reads it in the URL of one Redis.
-    at = f"{found['user']}@" if found["user"] is not None else ""
-    plain: dict[str, object] = parse_url(  # type: ignore[no-untyped-call]
-        f"{found['scheme']}://{at}localhost/{db}" + (f"?{found['query']}" if found["query"] else "")
-    )
-    options = {name: value for name, value in plain.items() if name not in ("host", "port", "connection_class")}
-    if plain.get("connection_class") is SSLConnection:
-        options["ssl"] = True
+    options = _options(found, db)
     to_sentinels = {name: value for name, value in options.items() if name.startswith(_REACHED_BY)}
     for name in ("username", "password"):
         given = options.pop(f"sentinel_{name}", None)
@@ -124,8 +131,37 @@ def sentinels_of(url: str) -> Sentinels | None:
     return Sentinels(hosts, found["service"], options, to_sentinels)
 
 
-def _host(text: str) -> tuple[str, int]:
+def cluster_of(url: str) -> ClusterNodes | None:
+    """Parse a ``redis+cluster://`` URL; return None for another kind of URL. Raises ValueError with the reason."""
+    if "+cluster:" not in url.partition("//")[0]:
+        return None
+    found = _CLUSTER.fullmatch(url)
+    if found is None:
+        raise ValueError("write redis+cluster://HOST:PORT,HOST:PORT")
+    if found["db"] not in ("", "0"):
+        raise ValueError(f"a Redis Cluster has the database 0 alone, not {found['db']!r}")
+    hosts = tuple(_host(one, "a node of a Redis Cluster", NODE_PORT) for one in found["hosts"].split(","))
+    options = _options(found, "0")
+    if options.get("db", 0) != 0:
+        raise ValueError(f"a Redis Cluster has the database 0 alone, not {options['db']!r}")
+    return ClusterNodes(hosts, options)
+
+
+def _options(found: re.Match[str], db: str) -> dict[str, object]:
+    """Return redis-py's options for the login, the scheme and the query of a URL with several hosts."""
+    # They are read as redis-py reads them in the URL of one Redis.
+    at = f"{found['user']}@" if found["user"] is not None else ""
+    plain: dict[str, object] = parse_url(  # type: ignore[no-untyped-call]
+        f"{found['scheme']}://{at}localhost/{db}" + (f"?{found['query']}" if found["query"] else "")
+    )
+    options = {name: value for name, value in plain.items() if name not in ("host", "port", "connection_class")}
+    if plain.get("connection_class") is SSLConnection:
+        options["ssl"] = True
+    return options
+
+
+def _host(text: str, what: str, port: int) -> tuple[str, int]:
     found = _HOST.fullmatch(text)
     if found is None:
-        raise ValueError(f"{text!r} is no host of a Sentinel, which is HOST or HOST:PORT")
-    return found["host"].strip("[]"), int(found["port"] or SENTINEL_PORT)
+        raise ValueError(f"{text!r} is no host of {what}, which is HOST or HOST:PORT")
+    return found["host"].strip("[]"), int(found["port"] or port)

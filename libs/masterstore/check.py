@@ -109,7 +109,7 @@ class Check:
 
         ``keep_seconds``: time to live that a repair sets on a key that must expire and has none.
         """
-        for name in self._names():
+        for name in self._client.names(None, _STEP):
             looked_at()
             yield from self._of(name, keep_seconds)
 
@@ -121,22 +121,13 @@ class Check:
         are skipped.
         """
         count = 0
-        for name in self._names("salt:job:*"):
+        for name in self._client.names("salt:job:*", _STEP):
             spec = row_of(name)
             if spec is not None and spec.name == "job" and self._brought_over(name.removeprefix(keys.JOB)):
                 count += 1
                 done(name.removeprefix(keys.JOB))
         self._schema_version.say()
         return count
-
-    def _names(self, match: str | None = None) -> Iterator[str]:
-
-        cursor = 0
-        while True:
-            cursor, names = self._client.call("scan", cursor, match=match, count=_STEP)
-            yield from map(text, names)
-            if cursor == 0:
-                return
 
     def _of(self, name: str, keep_seconds: int) -> Iterator[Finding]:
         spec = row_of(name)

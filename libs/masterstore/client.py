@@ -1,6 +1,8 @@
 """Connection to Redis: made when first used, safe after a fork, with StoreUnavailable as the error for an absent
 Redis.
 
+The Redis is one server, the one that Sentinels name, or a Redis Cluster (``cluster.ClusterRedis``).
+
 With Sentinels, every new connection asks them for the current master. A Redis that has become a replica loses its
 connections, so that the next command finds the new master. A failed command is not repeated automatically: the caller
 decides whether to wait and repeat it.
@@ -11,31 +13,36 @@ from __future__ import annotations
 import contextlib
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from masterstore import redis_parts as redis
-from masterstore.address import IN_FILE, login_of, read_url, sentinels_of, without_login, without_passwords
+from masterstore.address import IN_FILE, cluster_of, login_of, read_url, sentinels_of, without_login, without_passwords
+from masterstore.cluster import HANGS_FOR, Address, ClusterRedis
+from masterstore.cluster_keys import plain_name
 from masterstore.errors import StoreError, StoreUnavailable
 from masterstore.pinned_connection import PinnedRedis
 
 #: Error codes of a Redis that cannot serve at the moment; the caller waits and repeats, as with a lost connection.
 _PASSING = frozenset(
-    {"LOADING", "READONLY", "MASTERDOWN", "NOREPLICAS", "OOM", "MISCONF", "BUSY", "TRYAGAIN", "CLUSTERDOWN"}
+    {
+        *("LOADING", "READONLY", "MASTERDOWN", "NOREPLICAS", "OOM", "MISCONF", "BUSY", "TRYAGAIN", "CLUSTERDOWN"),
+        # The slot of the keys moves to another node of a Redis Cluster.
+        *("ASK", "MOVED"),
+        # Redis ended the wait of a reader, because it becomes a replica.
+        "UNBLOCKED",
+    }
 )
 
 #: The code of an error; Redis 6 quotes the error of a script inside a sentence (``... user_script: 3: -OOM command ...``).
 _CODE = re.compile(r"(?:^|: -)([A-Z]+)\b")
 
-#: Seconds after a timeout in which commands fail at once: Redis hangs, and each command would wait for as long again.
-_HANGS_FOR = 1.5
-
-#: Seconds to wait for one Sentinel.
+#: Seconds to wait for one Sentinel, or for a node of a Redis Cluster that is asked who serves which slots.
 _SENTINEL_PATIENCE = 0.5
 
 
 class Client:
-    """Connection of this process to the Redis server (or Sentinels) of a URL."""
+    """Connection of this process to the Redis server, the Sentinels or the Redis Cluster of a URL."""
 
     def __init__(self, url: str, *, timeout: float, client_name: str) -> None:
         """Prepare the connection; nothing is sent yet. Raises StoreError for a malformed URL.
@@ -86,13 +93,14 @@ class Client:
             yield self.redis
         except redis.TimeoutError as error:
             self._hang = f"redis at {self.shown} does not answer: {error}"
-            self._hangs_until = time.monotonic() + _HANGS_FOR
+            # A Redis Cluster knows which of its nodes hangs.
+            self._hangs_until = 0.0 if self.in_cluster else time.monotonic() + HANGS_FOR
             raise StoreUnavailable(self._hang) from error
         except (redis.ConnectionError, OSError) as error:
             raise StoreUnavailable(f"redis at {self.shown} does not answer: {error}") from error
         except redis.ResponseError as error:
             code = _code_of(error)
-            if code == "READONLY":
+            if code in ("READONLY", "UNBLOCKED"):
                 # This Redis is no longer the master. A new connection resolves the name, or asks the Sentinels, again.
                 self.redis.disconnect_idle()
             if code in _PASSING:
@@ -101,6 +109,19 @@ class Client:
             raise StoreError(f"redis at {self.shown} refused: {_said(error, code)}{hint}") from error
         except redis.RedisError as error:
             raise StoreError(f"redis at {self.shown} does not speak as Redis does: {error}") from error
+
+    @property
+    def in_cluster(self) -> bool:
+        """Whether this is a Redis Cluster, where large values are in other slots than the keys that scripts change."""
+        return isinstance(self.redis, ClusterRedis)
+
+    def names(self, match: str | None, count: int) -> Iterator[str]:
+        """Yield the names of all keys in Redis, or of those that match a pattern. Raises StoreUnavailable, StoreError.
+
+        ``count``: keys that Redis looks at in one step.
+        """
+        with self.calling():
+            yield from self.redis.names(match, count)
 
     def peer_certificate(self) -> bytes:
         """Return the certificate (DER) that Redis shows; b"" without TLS. Raises StoreUnavailable, StoreError."""
@@ -185,7 +206,12 @@ class _ManagedTls(_Managed, redis.SSLConnection):
 
 
 def _connected(url: str, options: dict[str, Any]) -> PinnedRedis:
-    """Return a redis-py client for a URL of a server or of Sentinels. It connects at its first command. Raises ValueError."""
+    """Return a redis-py client for a URL of a server, of Sentinels or of a Redis Cluster. It connects at its first
+    command. Raises ValueError.
+    """
+    nodes = cluster_of(url)
+    if nodes is not None:
+        return _cluster(nodes.hosts, {**nodes.redis, **options})
     found = sentinels_of(url)
     if found is None:
         plain: PinnedRedis = PinnedRedis.from_url(url, **options)  # type: ignore[assignment]
@@ -206,6 +232,16 @@ def _connected(url: str, options: dict[str, Any]) -> PinnedRedis:
         found.service, redis_class=PinnedRedis, connection_class=kind
     )
     return server
+
+
+def _cluster(seeds: Sequence[Address], options: dict[str, Any]) -> ClusterRedis:
+    patience = min(_SENTINEL_PATIENCE, options["socket_timeout"])
+    briefly = {**options, "socket_timeout": patience, "socket_connect_timeout": patience}
+    return ClusterRedis(
+        seeds,
+        lambda address: PinnedRedis(host=address[0], port=address[1], **options),
+        lambda address: redis.Redis(host=address[0], port=address[1], **briefly),
+    )
 
 
 def text(value: Any) -> str:
@@ -247,9 +283,7 @@ class Faults:
     def of_script(self, names: Iterable[bytes]) -> None:
         """Report to ``report`` each of these Redis keys, which a Lua script skipped because of malformed data."""
         for name in names:
-            self.report(
-                name.decode("utf-8", "surrogateescape"), "another type than the store writes there, or no number in it"
-            )
+            self.report(plain_name(text(name)), "another type than the store writes there, or no number in it")
 
 
 def _nobody(key: str, why: str) -> None:

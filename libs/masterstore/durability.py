@@ -88,8 +88,8 @@ class ConfirmedScript:
 
 
 def trouble_with(client: Client, durability: Durability) -> str | None:
-    """Return why this Redis server cannot serve a master: it is part of a Redis Cluster, or can never give the required
-    durability. None if it can serve.
+    """Return why this Redis server cannot serve a master: its URL does not say that it is part of a Redis Cluster, or it
+    can never give the required durability. None if it can serve.
 
     Raises StoreUnavailable, StoreError.
     """
@@ -123,11 +123,11 @@ def _cluster_trouble(client: Client) -> str | None:
         except redis.ResponseError:
             # A server, or a user's ACL, that does not tell: the first command that crosses slots does.
             return None
-    if not enabled:
+    if not enabled or client.in_cluster:
         return None
     return (
-        f"redis at {client.shown} is part of a Redis Cluster, which is not supported: a publication and its job are one"
-        " step over several keys. Use one Redis, with Sentinel for failover: docs/operations/outages.md"
+        f"redis at {client.shown} is part of a Redis Cluster: name some of its nodes, as in"
+        " redis_url: redis+cluster://HOST:PORT,HOST:PORT"
     )
 
 

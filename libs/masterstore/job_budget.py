@@ -4,11 +4,13 @@ budget.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from masterstore import job_scripts, keys, life_scripts
 from masterstore.client import Client, text
+from masterstore.errors import StoreUnavailable
 from masterstore.life import INDEXED
 from masterstore.lives import jid_ms
 
@@ -120,12 +122,18 @@ class JobBudget:
             )
         fun, user, tgt = (text(value or "") for value in (named if isinstance(named, list) else [None] * 3))
         minions = {*expected, *(returned if isinstance(returned, list) and len(returned) <= job_scripts.WIDE else ())}
-        whole = [keys.job(jid), keys.load(jid), keys.ret(jid), keys.job_minions(jid), keys.life(jid), keys.large(jid)]
+        whole = [keys.job(jid), keys.load(jid), keys.ret(jid), keys.job_minions(jid), keys.life(jid)]
+        if not self._client.in_cluster:
+            whole.append(keys.large(jid))
         names = [*whole, *_indexes(fun, user, tgt), *(keys.index("minion", text(minion)) for minion in minions)]
         hour = (created_ms or jid_ms(jid)) // _HOUR_MS
         with self._client.calling():
             faults, freed = self._evict(keys=names, args=[jid, hour, len(whole)])
         self._client.faults.of_script(faults)
+        if self._client.in_cluster:
+            # Its node may be away. The key ends by itself.
+            with contextlib.suppress(StoreUnavailable):
+                self._client.call("delete", keys.large(jid))
         return int(freed)
 
     def _hours(self) -> dict[int, int]:

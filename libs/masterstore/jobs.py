@@ -1,4 +1,6 @@
-"""The job cache: loads, expected minions, and returns of jobs. A publish and a return take one round trip each."""
+"""The job cache: loads, expected minions, and returns of jobs. A publish and a return take one round trip each; a large
+return takes three in a Redis Cluster.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +11,7 @@ from masterstore import job_scripts, keys, return_scripts, values
 from masterstore import redis_parts as redis
 from masterstore.audit import Audit
 from masterstore.client import Client, text
+from masterstore.cluster_keys import cluster_name
 from masterstore.durability import ConfirmedScript, Durability
 from masterstore.errors import JidTaken, StoreCorrupt
 from masterstore.event_codes import EventCodes
@@ -19,8 +22,15 @@ from masterstore.record_mac import LOAD, OWN_LOAD, PUBLICATION, Records, load_re
 #: Jobs dropped from the time index in one go.
 _EXPIRE_BATCH = 10_000
 
+#: In a Redis Cluster a return with more bytes of JSON is stored apart from its job, compressed, on the node of its JID.
+_APART_ABOVE = 1000
+
 #: Largest number of functions of one job that are indexed.
 _INDEXED_FUNCTIONS = 16
+
+
+#: Redis' answer to TTL for a key that does not exist.
+_NO_KEY = -2
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +117,7 @@ class Jobs(Lives):
         self._audit = audit or Audit(client, records)
         self._publish = ConfirmedScript(client, job_scripts.PUBLISH, durability)
         self._return = ConfirmedScript(client, return_scripts.RETURN, durability)
+        self._put_large = ConfirmedScript(client, return_scripts.PUT_LARGE, durability)
         self._spend = client.redis.register_script(return_scripts.SPEND)
         self._external = ConfirmedScript(client, return_scripts.EXTERNAL, durability)
 
@@ -199,17 +210,48 @@ class Jobs(Lives):
         job expects no return; above them nothing is stored and ``refused`` is True.
         """
         jid, minion = str(ret["jid"]), str(ret["id"])
-        base, (data, whole) = jid_ms(jid), packed(ret, compress_above)
+        base, (data, whole, apart) = jid_ms(jid), self._packed(jid, ret, compress_above, ttl, unasked.unknown_seconds)
         arguments: list[str | int | bytes] = [minion, data, jid, ttl, int(failed(ret)), now_ms or base, base, whole]
         arguments += [int(heard), event, self._seal(event), events_kept]
-        arguments += [unasked.count, unasked.bytes, unasked.unknown_seconds]
+        arguments += [unasked.count, unasked.bytes, unasked.unknown_seconds, apart]
         arguments += _functions(ret.get("fun"))
         with self._client.calling():
             answer = self._return(keys=keys.last_jid(minion, _shown(ret.get("fun"))), args=arguments)
         if isinstance(answer, list):
             answer, faults = answer
             self._client.faults.of_script(faults)
-        return Recorded(*(bool(answer & bit) for bit in (1, 2, 4, 8, 16, 32, 64)))
+        recorded = Recorded(*(bool(answer & bit) for bit in (1, 2, 4, 8, 16, 32, 64)))
+        if apart and recorded.refused:
+            self._client.call("hdel", keys.large(jid), minion)
+        return recorded
+
+    def _packed(
+        self, jid: str, ret: Mapping[str, object], compress_above: int, ttl: int, unknown_ttl: int
+    ) -> tuple[bytes, bytes, int]:
+        """Return (JSON for ``ret:<jid>``, compressed JSON or b"", bytes that were stored apart).
+
+        In a Redis Cluster a large return is stored here already, on the node of its JID, so that the returns of many
+        jobs spread over all nodes; the note in ``ret:<jid>`` follows in the step that records the return. A return
+        without such a note counts as missing, and its minion sends it again. If two workers store different returns of
+        one job and minion at the same moment, the value of one and the note of the other may be kept.
+        ``ttl``, ``unknown_ttl``: seconds to keep it for a known and for an unknown job.
+        """
+        if not self._client.in_cluster:
+            return *packed(ret, compress_above, keys.large(jid)), 0
+        data, whole = packed(ret, min(compress_above or _APART_ABOVE, _APART_ABOVE), cluster_name(keys.large(jid)))
+        if not whole:
+            return data, b"", 0
+        minion = str(ret["id"])
+        with self._client.calling() as server:
+            pipe = server.pipeline(transaction=False)
+            pipe.ttl(keys.load(jid))
+            pipe.hexists(keys.ret(jid), minion)
+            left, known = pipe.execute()
+        if not known:
+            seconds = min(ttl, unknown_ttl) if left == _NO_KEY else max(ttl, left)
+            with self._client.calling():
+                self._put_large(keys=[keys.large(jid)], args=[minion, whole, seconds])
+        return data, b"", len(whole)
 
     def _seal(self, event: bytes) -> bytes:
         return self._event_codes.seal(event) if event else b""
@@ -264,11 +306,11 @@ class Jobs(Lives):
         names = [keys.RUNNERS, keys.ret(jid), keys.job(jid), keys.job_minions(jid), keys.load(jid), keys.life(jid)]
         names += [keys.JOBS, keys.index("minion", minion), keys.index("user", user)]
         names += [keys.index("tgt", _shown(load.get("tgt"))), *(keys.index("fun", name) for name in functions)]
-        data, whole = packed(ret, compress_above)
+        data, whole, apart = self._packed(jid, ret, compress_above, ttl, ttl)
         job = values.dumps(load)
         arguments: list[str | int | bytes] = [jid, minion, data, job, ttl, int(failed(ret)), created]
         arguments += [created, "failed" if failed(ret) else "ok", whole, event, self._seal(event)]
-        arguments += [events_kept, int(counted), self._records.code(OWN_LOAD, load_record(jid, job, 0, 0))]
+        arguments += [events_kept, int(counted), self._records.code(OWN_LOAD, load_record(jid, job, 0, 0)), apart]
         arguments += functions
         with self._client.calling():
             first, faults = self._external(keys=names, args=arguments)

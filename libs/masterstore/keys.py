@@ -42,7 +42,7 @@ class KeySpec:
 KEYS: tuple[KeySpec, ...] = (
     KeySpec("load", "load:<jid>", "string", "keep_jobs_seconds", "mworker", "mworker, runners, tools", "TTL", "JSON of a job's load (Salt's returner)"),
     KeySpec("ret", "ret:<jid>", "hash", "keep_jobs_seconds", "mworker", "mworker, runners, tools", "TTL", "minion -> JSON of its return; a second return is ignored (Salt's returner)"),
-    KeySpec("large", "salt:large:<jid>", "hash", "keep_jobs_seconds", "mworker", "mworker, runners", "TTL", "minion -> zlib-compressed JSON of a return above compress_return_bytes; the entry in ret:<jid> then has __large__ (its size in bytes) and a sentence in place of the return"),
+    KeySpec("large", "salt:large:<jid>", "hash", "keep_jobs_seconds", "mworker", "mworker, runners", "TTL", "minion -> zlib-compressed JSON of a return above compress_return_bytes, in a Redis Cluster above 1000 bytes; the entry in ret:<jid> then has __large__ (its size in bytes) and a sentence in place of the return"),
     KeySpec("last_jid", "<minion>:<fun>", "string", "keep_jobs_seconds", "mworker", "tools", "TTL", "JID of the last run of a function on a minion (Salt's returner)"),
     KeySpec("minions", "minions", "set", "none: one entry a minion", "mworker", "tools", "the number of minions", "ids of all minions that ever returned (Salt's returner)"),
     KeySpec("jobs", "salt:jobs", "zset", "keep_jobs_seconds", "mworker", "mworker, runners", "writes remove the oldest; maintenance trims", "JID, scored by the milliseconds of its creation"),
@@ -149,6 +149,7 @@ WAITING_OF = "salt:waiting:"
 INDEX = "salt:idx:"
 LARGE = "salt:large:"
 SPENT = "salt:spent:"
+PILLAR_CACHE = "salt:pillar_cache:"
 MINE = "salt:mine:"
 TOKEN = "salt:token:"
 
@@ -283,7 +284,7 @@ def bank(name: str) -> str:
 
 def pillar_cache(minion: str) -> str:
     """Redis key of a minion's entries in ``pillar_cache``."""
-    return f"salt:pillar_cache:{minion}"
+    return PILLAR_CACHE + minion
 
 
 def nonce(minion: str, value: str) -> str:
@@ -326,6 +327,8 @@ def _markdown() -> Iterator[str]:
     yield "Written by `make reference` from `libs/masterstore/keys.py`. The first four are those of Salt's Redis returner."
     yield f"Schema version {SCHEMA_VERSION}. Redis must not evict (`maxmemory-policy noeviction`) and should keep an append-only file."
     yield "A zset of jobs is kept a sixteenth longer than it says: it is not renewed with each job."
+    yield "In a Redis Cluster names have hash tags: `salt:jobs` is `{salt}:jobs`, `ret:<jid>` is `{salt}ret:<jid>`; a job's large returns are in"
+    yield "`salt:large:{<jid>}`, a minion's cached pillars in `salt:pillar_cache:{<minion>}` ([outages](operations/outages.md#redis-cluster))."
     yield ""
     yield "| key | type | holds | time to live | bounded by | written by | read by |"
     yield "|---|---|---|---|---|---|---|"

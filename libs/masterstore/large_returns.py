@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Mapping
 
-from masterstore import keys, values
+from masterstore import values
 from masterstore.errors import StoreCorrupt
 
 #: Field of the small return: size of the whole return's JSON, bytes.
@@ -18,16 +18,17 @@ _LEVEL = 1
 _MOST = 1 << 30
 
 
-def packed(ret: Mapping[str, object], above: int) -> tuple[bytes, bytes]:
+def packed(ret: Mapping[str, object], above: int, key: str) -> tuple[bytes, bytes]:
     """Return (JSON to store in ``ret:<jid>``, compressed JSON or b"") of a minion's return.
 
     Up to ``above`` bytes (0: any size) the first JSON is the whole return. Above, the compressed JSON is the
-    whole return, and the first JSON has a short note in place of the field ``return``.
+    whole return, and the first JSON has a short note in place of the field ``return``, which names ``key``, the Redis
+    key of the compressed JSON.
     """
     data = values.dumps(ret).encode()
     if not 0 < above < len(data):
         return data, b""
-    note = f"{len(data)} bytes, compressed in {keys.large(str(ret.get('jid', '')))}"
+    note = f"{len(data)} bytes, compressed in {key}"
     return values.dumps({**ret, "return": note, MARK: len(data)}).encode(), zlib.compress(data, _LEVEL)
 
 

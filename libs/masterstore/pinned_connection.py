@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from masterstore import redis_parts as redis
@@ -66,6 +66,19 @@ class PinnedRedis(redis.Redis):
     def register_script(self, script: str) -> PinnedScript:  # type: ignore[override]
         """Return a callable for a Lua script; nothing is sent to Redis yet."""
         return PinnedScript(self, script)
+
+    def names(self, match: str | None, count: int) -> Iterator[str]:
+        """Yield the names of all keys, or of those that match a pattern, as text. Raises redis-py's errors.
+
+        ``count``: keys that Redis looks at in one step.
+        """
+        cursor = 0
+        while True:
+            answer: Any = self.scan(cursor, match=match, count=count)
+            cursor, found = answer
+            yield from (name.decode("utf-8", "surrogateescape") for name in found)
+            if cursor == 0:
+                return
 
     def peer_certificate(self) -> bytes:
         """Return the certificate (DER) that Redis shows on this connection; b"" without TLS. Raises redis-py's errors."""

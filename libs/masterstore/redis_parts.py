@@ -174,16 +174,28 @@ if "redis" not in sys.modules:
     _spared()
 
 from redis.backoff import NoBackoff  # noqa: E402 - the first import of it is prepared above
-from redis.client import Redis  # noqa: E402
+from redis.client import Pipeline, Redis  # noqa: E402
 from redis.connection import SSLConnection, parse_url  # noqa: E402
-from redis.exceptions import ConnectionError, NoScriptError, RedisError, ResponseError, TimeoutError  # noqa: A004, E402
+from redis.crc import key_slot  # noqa: E402
+from redis.exceptions import (  # noqa: E402
+    ClusterDownError,
+    ConnectionError,  # noqa: A004
+    MovedError,
+    NoScriptError,
+    RedisError,
+    ResponseError,
+    TimeoutError,  # noqa: A004
+)
 from redis.retry import Retry  # noqa: E402
 from redis.sentinel import Sentinel, SentinelManagedConnection  # noqa: E402
 
 __all__ = [
+    "ClusterDownError",
     "ConnectionError",
+    "MovedError",
     "NoBackoff",
     "NoScriptError",
+    "Pipeline",
     "Redis",
     "RedisError",
     "ResponseError",
@@ -192,5 +204,6 @@ __all__ = [
     "Sentinel",
     "SentinelManagedConnection",
     "TimeoutError",
+    "key_slot",
     "parse_url",
 ]

@@ -51,11 +51,17 @@ if KEYS[2] and redis.call('EXISTS', KEYS[2]) == 1 then return {{1, faults}} end
 return {{spend(KEYS[1], ARGV[1], ARGV[2]) and 1 or 0, faults}}
 """
 
+#: A large return in a Redis Cluster, where it is in another slot than its job. KEYS: large. ARGV: minion, compressed JSON, seconds.
+PUT_LARGE = """
+redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+if redis.call('TTL', KEYS[1]) < tonumber(ARGV[3]) then redis.call('EXPIRE', KEYS[1], ARGV[3]) end
+"""
+
 #: KEYS: last_jid (may be left out).
 #: ARGV: minion, return JSON, jid, ttl, failed (0/1), now ms, base ms, the whole return compressed (empty: it is in the JSON),
 #: 1 if it also proves the minion's presence, its event (empty: no reader wants it), the event's seal, events that are kept, most
 #: unasked returns of the minion (0: any number), most bytes of them (0: any), seconds that a return of an unknown job stays,
-#: functions...
+#: bytes of the return that were stored elsewhere before (PUT_LARGE), functions...
 #: Returns a sum: 1 first return, 2 job is known, 4 all minions returned, 8 late, 16 jobs wait for a minion that cannot ask for
 #: them, 32 differs from the first return, 64 refused because the minion has too many unasked returns; or {sum, faults}.
 RETURN = f"""
@@ -124,7 +130,7 @@ local function count(at)
   if found[at] and not number then faults[#faults + 1] = job end
   return number or 0
 end
-local failed, size, created = count(2), #ARGV[2] + #ARGV[8], count(4)
+local failed, size, created = count(2), #ARGV[2] + #ARGV[8] + ARGV[16], count(4)
 if created == 0 then created = base > 0 and base or now end
 {PUT}
 if ARGV[5] == '1' then
@@ -175,7 +181,7 @@ else
   if tonumber(ARGV[14]) > 0 then spend_bytes('{keys.SPENT}' .. minion, size) end
   if not known then
     put('{keys.JOBS}', created, jid, ttl, now)
-    for i = 16, #ARGV do
+    for i = 17, #ARGV do
       put('{keys.INDEX}fun:' .. ARGV[i], created, jid, ttl, now)
       put('{keys.FUNCTIONS}', created, ARGV[i], ttl, now)
     end
@@ -190,7 +196,8 @@ return #faults > 0 and {{answer, faults}} or answer
 #: A job that was not published and has ended. KEYS: runners, ret, job, job_minions, load, life; then the indexes that it goes into.
 #: ARGV: jid, minion, return JSON, load JSON, ttl, failed (0/1), created ms, base ms, result (ok, failed),
 #: the whole return compressed (empty: it is in the JSON), its event (empty: no reader wants it), the event's seal, events that are
-#: kept, 1 if its bytes count as unasked ones of the minion, code of the load (empty: none), functions...
+#: kept, 1 if its bytes count as unasked ones of the minion, code of the load (empty: none), bytes of the return that were stored
+#: elsewhere before (PUT_LARGE), functions...
 #: Returns {1 if stored, else 0; faults}: a job's earlier return is not replaced.
 EXTERNAL = f"""
 {COMMON}
@@ -204,7 +211,7 @@ if #ARGV[10] > 0 then
   redis.call('HSET', '{keys.LARGE}' .. jid, ARGV[2], ARGV[10])
   redis.call('EXPIRE', '{keys.LARGE}' .. jid, ttl)
 end
-local size = #ARGV[3] + #ARGV[4] + #ARGV[10]
+local size = #ARGV[3] + #ARGV[4] + #ARGV[10] + ARGV[16]
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 try('SADD', KEYS[4], ARGV[2])
@@ -221,6 +228,6 @@ try('HINCRBY', '{keys.JOB_BYTES}', whole(math.floor(created / 3600000)), size)
 if ARGV[14] == '1' then spend_bytes('{keys.SPENT}' .. ARGV[2], size) end
 put('{keys.INDEX}result:' .. ARGV[9], ARGV[7], jid, ttl, created)
 for i = 7, #KEYS do put(KEYS[i], ARGV[7], jid, ttl, created) end
-for i = 16, #ARGV do put('{keys.FUNCTIONS}', ARGV[7], ARGV[i], ttl, created) end
+for i = 17, #ARGV do put('{keys.FUNCTIONS}', ARGV[7], ARGV[i], ttl, created) end
 return {{1, faults}}
 """

@@ -34,8 +34,8 @@ class Token:
 
 
 #: KEYS: the token, the tokens of its user. ARGV: digest, record, code, seconds to live, end in ms, now in ms, most tokens of a
-#: user, prefix of tokens. Returns the number of older tokens of the user that were removed.
-_ADD = """
+#: user. Returns the number of older tokens of the user that were removed.
+_ADD = f"""
 redis.call('HSET', KEYS[1], 'record', ARGV[2], 'mac', ARGV[3])
 redis.call('EXPIRE', KEYS[1], ARGV[4])
 redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', ARGV[6])
@@ -45,7 +45,7 @@ if last and math.floor(tonumber(last)) == at then at = tonumber(last) + 0.001 en
 redis.call('ZADD', KEYS[2], string.format('%.3f', at), ARGV[1])
 local gone = redis.call('ZCARD', KEYS[2]) - tonumber(ARGV[7])
 if gone > 0 then
-  for _, old in ipairs(redis.call('ZRANGE', KEYS[2], 0, gone - 1)) do redis.call('DEL', ARGV[8] .. old) end
+  for _, old in ipairs(redis.call('ZRANGE', KEYS[2], 0, gone - 1)) do redis.call('DEL', '{keys.TOKEN}' .. old) end
   redis.call('ZREMRANGEBYRANK', KEYS[2], 0, gone - 1)
 end
 redis.call('EXPIRE', KEYS[2], math.max(tonumber(ARGV[4]), redis.call('TTL', KEYS[2])))
@@ -88,7 +88,7 @@ class Tokens:
         code = self._records.code(TOKEN, _bound(digest, record))
         times = [seconds, int(token.expire * 1000), int(token.start * 1000)]
         with self._client.calling():
-            gone: int = self._add(keys=names, args=[digest, record, code, *times, max(1, most), keys.TOKEN])
+            gone: int = self._add(keys=names, args=[digest, record, code, *times, max(1, most)])
         return gone
 
     def find(self, text: str, now: float) -> Token | None:

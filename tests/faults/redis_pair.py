@@ -1,4 +1,8 @@
-"""A Redis, its replica and three Sentinels, as real processes on loopback: what a failover is tried on."""
+"""Redis servers with replicas, as real processes on loopback: what a failover is tried on.
+
+``RedisServers`` is what both kinds have in common: one Redis with a replica and three Sentinels (``RedisPair``), and a Redis
+Cluster (``redis_cluster.RedisCluster``).
+"""
 
 from __future__ import annotations
 
@@ -7,14 +11,16 @@ import signal
 import subprocess
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import redis
 
 from tests.conftest import await_port, redis_program
-from tests.ports import free_ports
+from tests.ports import kept_ports
 
 #: Name under which the Sentinels know the master.
 SERVICE = "saltern"
@@ -37,7 +43,73 @@ class Guard:
     authority: Path
 
 
-class RedisPair:
+class RedisServers(ABC):
+    """Redis servers that fail over to a replica. ``nodes`` are the ports of those that hold data."""
+
+    nodes: list[int]
+
+    def __init__(self, root: Path) -> None:
+        """Prepare servers below a directory. A subclass starts them."""
+        self._root = root
+        self._processes: dict[int, subprocess.Popen[bytes]] = {}
+
+    @property
+    @abstractmethod
+    def url(self) -> str:
+        """For the option redis_url."""
+
+    @abstractmethod
+    def client(self, port: int) -> redis.Redis:
+        """Return a client of one server."""
+
+    @abstractmethod
+    def master(self) -> int:
+        """Return the port of the server that answers at the moment for the keys that the store changes in one step."""
+
+    @abstractmethod
+    def await_failover(self, before: int) -> int:
+        """Wait until another server than ``before`` is the master. Return its port."""
+
+    @abstractmethod
+    def rejoin(self, port: int) -> None:
+        """Start a killed server again: as a replica if there is another master by now, else as the master that it was."""
+
+    @abstractmethod
+    def await_whole(self) -> None:
+        """Wait until every part of the data has its master, and every replica has what its master has."""
+
+    def placed(self, name: str) -> str:
+        """Return the name that a key of ``masterstore.keys`` has on these servers."""
+        return name
+
+    def kill(self, port: int, number: int = signal.SIGKILL) -> None:
+        """Send a signal to one of the processes. After SIGKILL wait for its end."""
+        process = self._processes[port]
+        process.send_signal(number)
+        if number == signal.SIGKILL:
+            process.wait(PATIENCE)
+            del self._processes[port]
+
+    def ended(self) -> dict[int, int]:
+        """Return the exit codes of the processes that ended and were not killed by ``kill``, by their ports."""
+        return {port: code for port, one in self._processes.items() if (code := one.poll()) is not None}
+
+    def close(self) -> None:
+        """End all processes."""
+        for process in self._processes.values():
+            process.kill()
+            process.wait()
+
+    def _launch(self, port: int, words: list[str]) -> None:
+        with (self._root / f"{port}.log").open("ab") as log:
+            # Killed with the tests even if these are killed themselves: by the mark that labs clean up by, where there is one.
+            self._processes[port] = subprocess.Popen(
+                words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=dict(os.environ), start_new_session=True
+            )
+        await_port(port, self._processes[port])
+
+
+class RedisPair(RedisServers):
     """``nodes`` are the ports of two Redis servers, the first being master at first; ``sentinels`` those of the Sentinels."""
 
     def __init__(self, root: Path, *words: str, program: str = "", guard: Guard | None = None) -> None:
@@ -45,20 +117,20 @@ class RedisPair:
 
         ``program``: the server, where it is not that of all tests; it must know TLS for a ``guard``.
         """
+        super().__init__(root)
         self._guard = guard
-        self._root = root
         self._program = program or redis_program()
         self._words = words
-        self._processes: dict[int, subprocess.Popen[bytes]] = {}
-        ports = free_ports(5)
+        # A killed server finds its port again.
+        ports = kept_ports(5)
         self.nodes, self.sentinels = ports[:2], ports[2:]
         try:
             self.start(self.nodes[0])
             self.start(self.nodes[1], "--replicaof", "127.0.0.1", str(self.nodes[0]))
-            _until(lambda: self._linked(), "the replica is in step")
+            until(lambda: self._linked(), "the replica is in step")
             for port in self.sentinels:
                 self._start_sentinel(port)
-            _until(lambda: self._agreed(), "the Sentinels know each other and the replica")
+            until(lambda: self._agreed(), "the Sentinels know each other and the replica")
         except BaseException:
             self.close()
             raise
@@ -80,23 +152,41 @@ class RedisPair:
 
     def client(self, port: int) -> redis.Redis:
         """One of the servers or Sentinels."""
-        guard, more = self._guard, {}
+        guard = self._guard
+        more: dict[str, Any] = {}
         if guard is not None:
             word = guard.sentinel_password if port in self.sentinels else guard.password
             more = {"password": word, "ssl": True, "ssl_ca_certs": str(guard.authority)}
-        return redis.Redis(port=port, decode_responses=True, socket_timeout=PATIENCE, **more)  # type: ignore[call-overload]
+        return redis.Redis(port=port, decode_responses=True, socket_timeout=PATIENCE, **more)
 
     def master(self) -> int:
         """The port of the master, as most Sentinels know it."""
         said = sorted(self._known_to(port) for port in self.sentinels)
         return said[1]
 
-    def kill(self, port: int, number: int = signal.SIGKILL) -> None:
-        """A signal to one of the processes; SIGKILL is waited for."""
-        process = self._processes[port]
-        process.send_signal(number)
-        if number == signal.SIGKILL:
-            process.wait(PATIENCE)
+    def rejoin(self, port: int) -> None:
+        """Start a killed server again: as a replica if the Sentinels name another master by now, else as the master.
+
+        A Sentinel starts again with what it knew.
+        """
+        if port in self.sentinels:
+            self._launch_sentinel(port)
+            return
+        master = self.master()
+        self.start(port, *(() if master == port else ("--replicaof", "127.0.0.1", str(master))))
+
+    def await_whole(self) -> None:
+        """Wait until the Sentinels name a master, and the other server is a replica that is in step with it."""
+
+        def whole() -> bool:
+            master = self.master()
+            if self.client(master).info("replication")["role"] != "master":
+                return False
+            (other,) = (port for port in self.nodes if port != master)
+            found = self.client(other).info("replication")
+            return found.get("master_link_status") == "up" and found["master_port"] == master
+
+        until(whole, "the replica is in step")
 
     def await_failover(self, before: int) -> int:
         """Waits until the Sentinels name another master than ``before`` and it is one; its port."""
@@ -105,7 +195,7 @@ class RedisPair:
             now = self.master()
             return now != before and self.client(now).info("replication")["role"] == "master"
 
-        _until(done, "the failover")
+        until(done, "the failover")
         return self.master()
 
     def demote(self, port: int) -> None:
@@ -113,13 +203,7 @@ class RedisPair:
         client = self.client(port)
         client.replicaof("127.0.0.1", str(self.master()))
         client.client_kill_filter(_type="normal", skipme=True)
-        _until(lambda: client.info("replication").get("master_link_status") == "up", "the old master is in step")
-
-    def close(self) -> None:
-        """Ends everything."""
-        for process in self._processes.values():
-            process.kill()
-            process.wait()
+        until(lambda: client.info("replication").get("master_link_status") == "up", "the old master is in step")
 
     def _start_sentinel(self, port: int) -> None:
         place = self._root / str(port)
@@ -138,7 +222,10 @@ class RedisPair:
             f"sentinel failover-timeout {SERVICE} 4000\n"
             + (f"sentinel auth-pass {SERVICE} {self._guard.password}\n" if self._guard is not None else "")
         )
-        self._launch(port, [self._program, str(place / "sentinel.conf"), "--sentinel"])
+        self._launch_sentinel(port)
+
+    def _launch_sentinel(self, port: int) -> None:
+        self._launch(port, [self._program, str(self._root / str(port) / "sentinel.conf"), "--sentinel"])
 
     def _listening(self, port: int) -> list[str]:
         """Arguments of a server or Sentinel for its port."""
@@ -149,26 +236,20 @@ class RedisPair:
         words += ["--tls-cert-file", certificate, "--tls-key-file", certificate]
         return [*words, "--tls-ca-cert-file", str(self._guard.authority)]
 
-    def _launch(self, port: int, words: list[str]) -> None:
-        with (self._root / f"{port}.log").open("ab") as log:
-            # Killed with the tests even if these are killed themselves: by the mark that labs clean up by, where there is one.
-            self._processes[port] = subprocess.Popen(
-                words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=dict(os.environ), start_new_session=True
-            )
-        await_port(port, self._processes[port])
-
     def _linked(self) -> bool:
         return self.client(self.nodes[1]).info("replication").get("master_link_status") == "up"
 
     def _agreed(self) -> bool:
-        states = [self.client(port).sentinel_master(SERVICE) for port in self.sentinels]
+        states: list[Any] = [self.client(port).sentinel_master(SERVICE) for port in self.sentinels]
         return all(one["num-other-sentinels"] == 2 and one["num-slaves"] == 1 for one in states)
 
     def _known_to(self, sentinel: int) -> int:
-        return int(self.client(sentinel).sentinel_get_master_addr_by_name(SERVICE)[1])
+        address: Any = self.client(sentinel).sentinel_get_master_addr_by_name(SERVICE)
+        return int(address[1])
 
 
-def _until(condition: Callable[[], bool], what: str) -> None:
+def until(condition: Callable[[], bool], what: str) -> None:
+    """Wait until a condition is true; servers that do not answer make it false. Raises TimeoutError, which names ``what``."""
     deadline = time.monotonic() + PATIENCE
     pause = threading.Event()
     while True:

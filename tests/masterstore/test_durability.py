@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import signal
-import subprocess
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 import redis
@@ -13,9 +11,9 @@ import redis
 from masterstore.durability import Durability
 from masterstore.errors import StoreError, StoreUnavailable
 from masterstore.store import Store
-from tests.conftest import NEWER_REDIS, await_port, newer_redis_program, redis_program
+from tests.conftest import NEWER_REDIS, newer_redis_program
+from tests.faults.redis_cluster import RedisCluster
 from tests.faults.redis_pair import RedisPair
-from tests.ports import free_port
 
 pytestmark = pytest.mark.redis
 
@@ -135,33 +133,12 @@ def test_a_redis_without_a_file_to_sync_is_named(newer: RedisPair) -> None:
         server.config_set("appendonly", "yes")
 
 
-def test_a_redis_cluster_is_refused(tmp_path: Path) -> None:
+def test_a_redis_cluster_that_the_url_does_not_name_is_refused(cluster: RedisCluster) -> None:
     """A role that is not ready says why, instead of failing at the first job with CROSSSLOT."""
-    port = free_port()
-    words = [
-        "--port",
-        str(port),
-        "--bind",
-        "127.0.0.1",
-        "--dir",
-        str(tmp_path),
-        "--save",
-        "",
-        "--cluster-enabled",
-        "yes",
-    ]
-    server = subprocess.Popen([redis_program(), *words], stdout=subprocess.DEVNULL)
-    try:
-        await_port(port, server)
-        client = redis.Redis(port=port)
-        client.execute_command("CLUSTER", "ADDSLOTS", *range(16384))
-        store = Store.open(f"redis://127.0.0.1:{port}/0", client_name="test")
-        for why in (store.trouble(), store.unready()):
-            assert why is not None
-            assert "is part of a Redis Cluster, which is not supported" in why
-            assert "Sentinel" in why
-        with pytest.raises(StoreError, match=r"CROSSSLOT|Lua script attempted to access|slot"):
-            store.jobs.publish(LOAD, ["a"], request_id="r", ttl=60, now_ms=1)
-    finally:
-        server.kill()
-        server.wait()
+    store = Store.open(f"redis://127.0.0.1:{cluster.serving()}/0", client_name="test")
+    for why in (store.trouble(), store.unready()):
+        assert why is not None
+        assert "is part of a Redis Cluster: name some of its nodes" in why
+        assert "redis+cluster://HOST:PORT" in why
+    with pytest.raises(StoreError, match=r"CROSSSLOT|Lua script attempted to access|slot"):
+        store.jobs.publish(LOAD, ["a"], request_id="r", ttl=60, now_ms=1)

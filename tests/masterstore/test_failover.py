@@ -15,7 +15,7 @@ from masterstore.errors import StoreError, StoreUnavailable
 from masterstore.store import Store
 from saltern.kit.config.master import load_master
 from saltern.kit.keys.certificates import Authority
-from tests.faults.redis_pair import PATIENCE, SERVICE, Guard, RedisPair
+from tests.faults.redis_pair import PATIENCE, SERVICE, Guard, RedisPair, until
 from tests.ports import free_port
 from tests.tls_redis import need_tls_redis
 
@@ -65,6 +65,30 @@ def test_a_failover_and_the_way_back(pair: RedisPair) -> None:
         pair.demote(before)
         again(lambda: store.presence.seen("later", 4))
         assert pair.client(pair.master()).zscore("salt:seen", "later") == 4
+
+
+def test_a_redis_that_becomes_a_replica_ends_the_wait_of_a_reader(pair: RedisPair) -> None:
+    """An outage for the reader, which goes on at the new master."""
+    before = pair.master()
+    (other,) = (port for port in pair.nodes if port != before)
+    store = Store.open(f"redis://127.0.0.1:{other}/0", timeout=10, client_name="reader")
+    ended: list[StoreError] = []
+
+    def read() -> None:
+        try:
+            store.publications.follow("0-0", 60_000)
+        except StoreError as error:
+            ended.append(error)
+
+    pair.client(other).execute_command("REPLICAOF", "NO", "ONE")  # type: ignore[no-untyped-call]
+    reader = threading.Thread(target=read)
+    reader.start()
+    until(lambda: pair.client(other).info("clients")["blocked_clients"] > 0, "the reader waits")
+    pair.client(other).execute_command("REPLICAOF", "127.0.0.1", before)  # type: ignore[no-untyped-call]
+    reader.join(PATIENCE)
+    assert ["cannot serve now: UNBLOCKED" in str(error) for error in ended] == [True], ended
+    assert isinstance(ended[0], StoreUnavailable)
+    until(lambda: pair.client(other).info("replication").get("master_link_status") == "up", "the replica follows")
 
 
 def test_a_redis_that_was_made_a_replica_is_left(pair: RedisPair) -> None:

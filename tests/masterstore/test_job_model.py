@@ -14,7 +14,6 @@ from random import Random
 from typing import Any
 
 import pytest
-import redis
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
@@ -24,6 +23,7 @@ from masterstore.life import INDEXED, MOVES, OPEN, UNDELIVERED, State
 from masterstore.lives import jid_ms
 from masterstore.pinned_connection import PinnedScript
 from masterstore.store import Store
+from tests.masterstore.conftest import raw_client
 
 pytestmark = pytest.mark.redis
 
@@ -64,7 +64,7 @@ class Jobs(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.store = Store.open(self.url, timeout=5.0, client_name="model")
-        self.raw = redis.Redis.from_url(self.url, socket_timeout=5.0)
+        self.raw = raw_client(self.url)
         self.raw.flushall()
         if self.moves is not MOVES:
             broken(self.store, self.moves)

@@ -20,6 +20,12 @@ DEADLINE = 60
 
 
 @pytest.fixture
+def redis_url(redis_server: str) -> str:
+    """One server: a Redis Cluster has such a connection to each node."""
+    return redis_server
+
+
+@pytest.fixture
 def client(redis_url: str) -> Client:
     return Client(redis_url, timeout=30, client_name="kept")
 

@@ -49,6 +49,12 @@ def told(program: str, *arguments: str, path: Path | None = None) -> str:
     return done.stdout.strip()
 
 
+@pytest.fixture
+def redis_url(redis_server: str) -> str:
+    """One server: redis-py's other clients know no URL of a Redis Cluster."""
+    return redis_server
+
+
 @pytest.mark.redis
 def test_a_store_at_work_has_loaded_what_it_needs(redis_url: str) -> None:
     heads = ("asyncio", "opentelemetry", "email", "zipfile", "redis.cluster", "redis.asyncio.client")
@@ -201,12 +207,23 @@ def test_a_connection_over_tls_is_kept(tmp_path: Path, redis_url: str, imported:
 _OTHER = {
     "__init__.py": "WHOLE = 1\n",
     "asyncio/__init__.py": "",
-    "client.py": "from redis import WHOLE\nclass Redis: ...\n",
+    "client.py": "from redis import WHOLE\nclass Pipeline: ...\nclass Redis: ...\n",
     "backoff.py": "class NoBackoff: ...\n",
     "connection.py": "class SSLConnection: ...\ndef parse_url(): ...\n",
+    "crc.py": "def key_slot(): ...\n",
     "exceptions.py": "".join(
         f"class {name}(Exception): ...\n"
-        for name in ("ConnectionError", "NoScriptError", "RedisError", "ResponseError", "TimeoutError")
+        for name in (
+            *(
+                "ClusterDownError",
+                "ConnectionError",
+                "MovedError",
+                "NoScriptError",
+                "RedisError",
+                "ResponseError",
+                "TimeoutError",
+            ),
+        )
     ),
     "retry.py": "class Retry: ...\n",
     "sentinel.py": "class Sentinel: ...\nclass SentinelManagedConnection: ...\n",

@@ -105,7 +105,7 @@ def test_a_forged_token_is_refused(signed: Store, raw: redis.Redis, change: obje
 def test_a_record_does_not_serve_another_token(signed: Store, raw: redis.Redis) -> None:
     signed.tokens.add(TEXT, _token("root"), most=10)
     own = "12" * 20
-    raw.copy(keys.token(digest_of(TEXT)), keys.token(digest_of(own)))
+    raw.restore(keys.token(digest_of(own)), 0, raw.dump(keys.token(digest_of(TEXT))))  # type: ignore[arg-type]
     assert signed.tokens.find(own, time.time()) is None
 
 

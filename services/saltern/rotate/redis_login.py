@@ -35,6 +35,7 @@ def rotate_redis_password(files: KeyFiles, reached: Callable[[str], str] = str) 
     user, old = _login(before, files.directory / _URL)
     try:
         client = Client(reached(before), timeout=_TIMEOUT, client_name="rotate")
+        require_one_redis(client, "password")
         after, new = _begin(files, client, user, before, old)
         files.bring()
         files.write(_URL, after.encode() + b"\n")
@@ -44,6 +45,15 @@ def rotate_redis_password(files: KeyFiles, reached: Callable[[str], str] = str) 
         _end(files, Client(reached(after), timeout=_TIMEOUT, client_name="rotate"), user, new)
     except StoreError as error:
         raise RotationError(f"{error}; both passwords may be valid now: run the same command again") from error
+
+
+def require_one_redis(client: Client, what: str) -> None:
+    """Raise RotationError if this is a Redis Cluster: each of its nodes has a ``what`` (password, ...) of its own."""
+    if client.in_cluster:
+        raise RotationError(
+            f"redis at {client.shown} is a Redis Cluster, and this command replaces the {what} of one Redis: replace it on"
+            " each node by hand (docs/operations/rotation.md#redis-cluster)"
+        )
 
 
 def _begin(files: KeyFiles, client: Client, user: str, before: str, old: str) -> tuple[str, str]:

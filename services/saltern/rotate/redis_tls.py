@@ -25,6 +25,7 @@ from saltern.kit.keys.certificates import (
     hosts_of,
 )
 from saltern.rotate.key_files import KeyFiles, RotationError, tell
+from saltern.rotate.redis_login import require_one_redis
 
 _TIMEOUT = 10.0
 
@@ -42,6 +43,7 @@ def rotate_redis_tls(files: KeyFiles, url: str, *, authority: bool, reached: Cal
     with the host by which this machine reaches Redis.
     """
     try:
+        require_one_redis(Client(reached(url), timeout=_TIMEOUT, client_name="rotate"), "certificate")
         old = Authority.read(_read(files, AUTHORITY_KEY), _read(files, AUTHORITY))
         hosts = hosts_of(_read(files, SERVER))
         if not authority:

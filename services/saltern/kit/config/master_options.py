@@ -133,8 +133,8 @@ class MasterOptions(StateOptions, FileserverOptions, WorkerOptions):
     )
     redis_url: str = option(
         "redis://127.0.0.1:6379/0",
-        "URL of Redis: redis://, rediss:// (TLS), unix:// or redis+sentinel://HOST,HOST/SERVICE/DB; file:///PATH: a file "
-        "with the URL, whose password may be replaced while roles run",
+        "URL of Redis: redis://, rediss:// (TLS), unix://, redis+sentinel://HOST,HOST/SERVICE/DB or "
+        "redis+cluster://HOST,HOST; file:///PATH: a file with the URL, whose password may be replaced while roles run",
     )
     redis_sentinels: list[str] = option(
         [],
