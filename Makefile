@@ -11,9 +11,10 @@ API ?=
 ORACLE ?= .oracle
 #: Releases of Salt that `make interop` starts, besides the oracle's.
 RELEASES := 3007.17 3006.30
-#: `make chaos`: seconds of faults, and the seed of their order (empty: a random seed).
+#: `make chaos`: seconds of faults, the seed of their order (empty: a random seed), and what Redis is (one, sentinel or cluster).
 SECONDS ?= 600
 SEED ?=
+REDIS ?= one
 #: Processes that run the tests; all tests of a file run in one process. Three for two cores, because tests of roles mostly wait.
 #: 0 runs all tests in one process, as a debugger needs it.
 WORKERS ?= $(shell echo $$(( ($$(nproc) * 3 + 1) / 2 )))
@@ -242,8 +243,8 @@ api-compare: $(VENV)/.ready oracle ## send the same 269 requests to a stock salt
 moved-fleet: $(VENV)/.ready oracle .interop/$(lastword $(RELEASES))/.ready ## move a fleet of real Salt over by docs/moving.md, and back (root, ten minutes)
 	SALTERN_ORACLE=$(abspath .oracle) SALTERN_INTEROP=$(abspath .interop) $(BIN)/pytest -q -m interop tests/interop/test_moved_fleet.py
 
-chaos: $(VENV)/.ready oracle ## replace all keys, then kill, stop and cut off every role, Redis and 52 minions while jobs run; count lost jobs (SECONDS=600 SEED=)
-	SALTERN_ORACLE=$(abspath .oracle) $(BIN)/python -m tests.chaos.run --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
+chaos: $(VENV)/.ready oracle ## replace all keys, then kill, stop and cut off every role, Redis and 52 minions while jobs run; count lost jobs (SECONDS=600 SEED= REDIS=one|sentinel|cluster)
+	SALTERN_ORACLE=$(abspath .oracle) $(BIN)/python -m tests.chaos.run --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) --redis $(REDIS)
 
 security: $(VENV)/.ready ## try every known attack on a master, and count: N refused of M tried (T= selects: T="-k replay")
 	$(WITH_ORACLE) $(BIN)/python -m tests.security.run -n $(WORKERS) --dist loadfile $(T)

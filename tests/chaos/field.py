@@ -1,6 +1,8 @@
 """The system that a chaos run breaks: every role as a process, some of them twice, with Saltern's and stock minions.
 
-Each connection between two of them goes through a proxy, which can cut it.
+Each connection between two of them goes through a proxy, which can cut it. Redis is one server, a server with a replica and
+Sentinels, or a Redis Cluster. In the last two cases roles connect to Redis directly: Sentinels and nodes tell their clients
+the real addresses of the servers.
 """
 
 from __future__ import annotations
@@ -11,14 +13,14 @@ import shutil
 import signal
 import subprocess
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import redis
 import yaml
+from redis import Redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
@@ -30,6 +32,8 @@ from tests.chaos.accountant import Execution
 from tests.chaos.plan import SLOWNESS, TO, Cast, Kind
 from tests.conftest import redis_program
 from tests.faults.proxy import Link, Network
+from tests.faults.redis_cluster import RedisCluster
+from tests.faults.redis_pair import RedisPair, RedisServers
 from tests.interop.stock import StockMinion
 from tests.ports import kept_ports
 from tests.roles.lab import ROLES, ROOT, Answer, Lab
@@ -74,6 +78,12 @@ def read_journal(text: str) -> dict[str, list[Execution]]:
 #: Seconds that one who looks waits for Redis.
 _LOOK = 0.5
 
+#: What Redis can be beside one server -> what starts its servers in a directory.
+_SERVERS: Mapping[str, Callable[[Path], RedisServers]] = {"sentinel": RedisPair, "cluster": RedisCluster}
+
+#: What Redis can be: one server, a server with a replica and Sentinels, or a Redis Cluster.
+REDIS_KINDS = ("one", *_SERVERS)
+
 #: Minions that share a grain.
 _SHELF = 8
 
@@ -100,6 +110,10 @@ class Field(Lab):
     broken: Mapping[str, Sequence[str]] = field(default_factory=dict)
     #: Minions that lose what they know of their jobs when they are killed.
     forgetful: frozenset[str] = frozenset()
+    #: One of REDIS_KINDS.
+    redis_kind: str = "one"
+    #: The servers of Redis once they were started; None if Redis is one server, which is a process like the others.
+    servers: RedisServers | None = None
     network: Network = field(default_factory=Network)
     links: dict[str, list[Link]] = field(default_factory=dict)
     stock_minions: dict[str, StockMinion] = field(default_factory=dict)
@@ -111,7 +125,13 @@ class Field(Lab):
         for name in self.roles:
             self._link_role(name)
         self._link_role("cli")
-        self._make_redis_keys()
+        #: Port of the Redis server that was killed or stopped last, of several.
+        self._struck = 0
+        #: Number of times that another server was the master when a Redis server came back.
+        self.failovers = 0
+        make_keys(self.keys_dir, operators=["ann"])
+        if not self.fails_over:
+            self._make_redis_keys()
         for index, minion in enumerate(self.stock, len(self.minions)):
             options = self._minion_options(minion, index)
             assert self.oracle is not None
@@ -124,15 +144,21 @@ class Field(Lab):
 
     @property
     def redis_address(self) -> str:
-        """Address of a file with the URL of the lab's Redis, without a proxy in between."""
-        return f"file://{self.keys_dir}/redis/url"
+        """Address of a file with the URL of the lab's Redis, or that URL; without a proxy in between."""
+        return f"file://{self.keys_dir}/redis/url" if self.servers is None else self.servers.url
+
+    @property
+    def fails_over(self) -> bool:
+        """Whether Redis has replicas, one of which replaces a server that is away."""
+        return self.redis_kind in _SERVERS
 
     @property
     def rotations(self) -> tuple[tuple[str, ...], ...]:
         """The rotations that this system allows, each as the arguments of ``saltern rotate``."""
         roles = tuple(("role", role) for role in (*ROLES, "cli"))
         tls = (("redis-tls",), ("redis-tls", "--authority")) if self.tls else ()
-        return (*roles, ("operator", "ann"), ("redis-password",), *tls, ("master", "--patience", "20"))
+        login = () if self.fails_over else (("redis-password",), *tls)
+        return (*roles, ("operator", "ann"), *login, ("master", "--patience", "20"))
 
     @property
     def tls(self) -> bool:
@@ -140,7 +166,6 @@ class Field(Lab):
         return tls_redis_program() is not None
 
     def _make_redis_keys(self) -> None:
-        make_keys(self.keys_dir, operators=["ann"])
         if self.tls:
             make_redis_tls(self.keys_dir, ["127.0.0.1"])
         make_redis_login(self.keys_dir, "127.0.0.1")
@@ -166,7 +191,8 @@ class Field(Lab):
 
     def rotate(self, *words: str, seconds: float) -> Answer:
         """Run ``saltern rotate`` with these arguments and return its Answer (exit code and output)."""
-        return self.run(*words, "-c", str(self.etc), "--apply", str(self._bring), seconds=seconds)
+        apply = () if self.fails_over else ("--apply", str(self._bring))
+        return self.run(*words, "-c", str(self.etc), *apply, seconds=seconds)
 
     def free_ports(self, count: int) -> list[int]:
         """Return free ports that stay reserved, so that a role which is restarted finds its port again."""
@@ -204,7 +230,7 @@ class Field(Lab):
 
     def _link_role(self, name: str) -> None:
         role = name.rstrip("0123456789")
-        if role != "cli":
+        if role != "cli" and not self.fails_over:
             self.links[f"{name}{TO}redis"] = [self.network.link(self.port["redis"])]
         for option, (server, port) in _SERVED.items():
             if role in LINKS[port.removesuffix("_port")].clients:
@@ -222,7 +248,10 @@ class Field(Lab):
     def environment_of(self, name: str) -> dict[str, str]:
         """Return the environment variables of a role or of ``cli``: ports of its links, and the marks of its processes."""
         found = super().environment_of(name) | {"SALTERN_TEST_PROCESS": name, **self._options.get(name, {})}
-        if name in self.roles:
+        if self.servers is not None:
+            # What was acknowledged must survive a failover.
+            found |= {"SALTERN_REDIS_URL": self.servers.url, "SALTERN_REDIS_WAIT_REPLICAS": "1"}
+        elif name in self.roles:
             found["SALTERN_REDIS_URL_FILE"] = str(self._urls / name)
         if name == "publisher2":
             found["SALTERN_PUBLISH_PORT"] = str(self._second_publish_port)
@@ -243,6 +272,7 @@ class Field(Lab):
             links=tuple(link for link in self.links if link not in own),
             minion_links=own,
             shelves=shelves,
+            replicated=("redis",) if self.fails_over else (),
         )
 
     # ------------------------------------------------------------------------------------------------------------- processes
@@ -256,6 +286,18 @@ class Field(Lab):
             self._launch(name, [*self.broken[name], "-c", str(directory)])
         else:
             super().start(name)
+
+    def start_redis(self) -> None:
+        """Start Redis, or all of its servers, and wait until it can be used."""
+        if self.fails_over:
+            self.servers = _SERVERS[self.redis_kind](self.root / "redis")
+        else:
+            super().start_redis()
+
+    def await_redis(self) -> None:
+        """Wait until each replica of Redis has what its master has."""
+        if self.servers is not None:
+            self.servers.await_whole()
 
     def launch_redis(self) -> None:
         """Start Redis with the settings of docker/redis.conf, in a directory of its own."""
@@ -283,15 +325,30 @@ class Field(Lab):
         _END[kind](self, victim)
 
     def kill_all_of(self, name: str) -> None:
-        """Kill all processes of a role or minion by SIGKILL."""
+        """Kill all processes of a role or minion by SIGKILL; of a Redis with replicas the server that is the master."""
         if name in self.stock_minions:
             self.stock_minions[name].end()
+            return
+        if name == "redis" and self.servers is not None:
+            self._struck = self.servers.master()
+            self.servers.kill(self._struck)
             return
         self.signal_all_of(name, signal.SIGKILL)
         self.processes.pop(name).wait()
 
     def signal_all_of(self, name: str, number: int) -> None:
-        """Send a signal to all processes of a role or minion, and to those that it forks meanwhile."""
+        """Send a signal to all processes of a role or minion, and to those that it forks meanwhile.
+
+        Of a Redis with replicas the master gets the signal. SIGCONT is for the server that was stopped.
+        """
+        if name == "redis" and self.servers is not None:
+            if number != signal.SIGCONT:
+                self._struck = self.servers.master()
+            self.servers.kill(self._struck, number)
+            if number == signal.SIGCONT:
+                # Asked only now: a stopped server would keep the question waiting, and with it all later faults.
+                self.failovers += self.servers.master() != self._struck
+            return
         signalled: set[int] = set()
         while new := set(self.family(name)) - signalled:
             for pid in new:
@@ -313,10 +370,13 @@ class Field(Lab):
         if name in self.forgetful:
             shutil.rmtree(self.cache(name) / "journal")
             (self.cache(name) / "jids").unlink(missing_ok=True)
-        if name == "redis":
-            self.launch_redis()
-        else:
+        if name != "redis":
             self.start(name)
+        elif self.servers is not None:
+            self.failovers += self.servers.master() != self._struck
+            self.servers.rejoin(self._struck)
+        else:
+            self.launch_redis()
 
     def revive(self) -> list[str]:
         """Restart processes that ended by themselves; return a text with name and exit code for each, except for stock minions."""
@@ -329,21 +389,35 @@ class Field(Lab):
             del self.processes[name]
             found.append(f"{name} ended by itself: {code}")
             self.relaunch(name)
+        for port, code in (self.servers.ended() if self.servers is not None else {}).items():
+            assert self.servers is not None
+            found.append(f"redis on port {port} ended by itself: {code}")
+            self.servers.rejoin(port)
         return found
 
-    def redis(self) -> redis.Redis:
-        """Return a client of the lab's Redis without a proxy in between, with its password."""
-        return redis.Redis.from_url(read_url(self.redis_address), decode_responses=True)
+    def redis(self) -> Redis:
+        """Return a client of the lab's Redis without a proxy in between, with its password; of several servers the master's."""
+        if self.servers is not None:
+            return self.servers.client(self.servers.master())
+        return Redis.from_url(read_url(self.redis_address), decode_responses=True)
 
-    def redis_now(self) -> redis.Redis:
-        """Return a client of the lab's Redis without a proxy in between; each call waits at most half a second."""
-        return redis.Redis.from_url(
-            read_url(self.redis_address),
+    def redis_now(self) -> Redis:
+        """Return a client of the lab's Redis without a proxy in between; each call waits at most half a second.
+
+        Of several servers it is the master's. Raises redis-py's errors.
+        """
+        servers = self.servers
+        return Redis.from_url(
+            read_url(self.redis_address) if servers is None else f"redis://127.0.0.1:{servers.master()}",
             decode_responses=True,
             socket_timeout=_LOOK,
             socket_connect_timeout=_LOOK,
             retry=Retry(NoBackoff(), 0),
         )
+
+    def redis_name(self, key: str) -> str:
+        """Return the name that a key of ``masterstore.keys`` has in the lab's Redis."""
+        return key if self.servers is None else self.servers.placed(key)
 
     def spooled(self) -> list[str]:
         """Return the names of spool files in Saltern's minions: returns that the master has not acknowledged."""
@@ -358,6 +432,8 @@ class Field(Lab):
         for one in self.stock_minions.values():
             one.end()
         super().close()
+        if self.servers is not None:
+            self.servers.close()
         self.network.close()
 
 

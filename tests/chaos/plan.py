@@ -44,8 +44,19 @@ SLOWNESS = 0.3
 #: Seconds that a victim has for itself between two faults.
 _REST = 1.0
 
-#: (seconds at least, at most, how often of a hundred): a blink, longer than heartbeats and silences, longer than patience.
-_LENGTHS = ((0.2, 2.0, 50), (2.0, 7.0, 38), (7.0, 12.0, 12))
+#: Seconds after a failover in which the old master becomes a replica: Sentinels take ten for one that was stopped. Until then
+#: there is no replica, so nothing is acknowledged.
+FAILOVER_REST = 10.0
+
+#: (seconds at least, at most, how often of a hundred).
+_Lengths = tuple[tuple[float, float, int], ...]
+
+#: A blink, longer than heartbeats and silences, longer than patience.
+_LENGTHS: _Lengths = ((0.2, 2.0, 50), (2.0, 7.0, 38), (7.0, 12.0, 12))
+
+#: The same for a process with a replica: a blink, or a failover, which takes some three seconds. Longer faults show nothing more:
+#: without a replica nothing is acknowledged until the process is back.
+_FAILOVER_LENGTHS: _Lengths = ((0.2, 2.0, 25), (4.0, 6.0, 50), (6.0, 9.0, 25))
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -109,6 +120,8 @@ class Cast:
     minion_links: tuple[str, ...]
     #: Minions by the grain ``shelf``.
     shelves: Mapping[str, tuple[str, ...]]
+    #: Processes among them with a replica that replaces them: most of their faults last long enough for a failover.
+    replicated: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,43 +200,56 @@ def _dealt(rng: random.Random, cards: Sequence[tuple[str, Kind]]) -> Iterator[tu
         yield from rng.sample(cards, len(cards))
 
 
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Victims that have faults of the same kinds and lengths. ``weight``: how often the next fault is one of theirs."""
+
+    weight: int
+    victims: Sequence[str]
+    kinds: tuple[Kind, ...]
+    lengths: _Lengths = _LENGTHS
+    #: Seconds that a victim has for itself after such a fault.
+    rest: float = _REST
+
+
 def _faults(rng: random.Random, seconds: float, cast: Cast, rate: float, quiet: float) -> Iterator[Fault]:
     hands = [
-        (weight, _dealt(rng, [(victim, kind) for victim in victims for kind in kinds]))
-        for weight, victims, kinds in _groups(cast)
-        if victims
+        (group, _dealt(rng, [(victim, kind) for victim in group.victims for kind in group.kinds]))
+        for group in _groups(cast)
+        if group.victims
     ]
-    weights = [weight for weight, _ in hands]
+    weights = [group.weight for group, _ in hands]
     free: dict[str, float] = {}
     now = quiet
     while now < seconds:
-        (hand,) = rng.choices([hand for _, hand in hands], weights)
+        ((group, hand),) = rng.choices(hands, weights)
         # Somebody of the same kind who has no fault just now, if there is one.
         for victim, kind in islice(hand, 50):
             if free.get(victim, 0.0) <= now:
-                lasts = min(_length(rng), seconds - now)
-                free[victim] = now + lasts + _REST
+                lasts = min(_length(rng, group.lengths), seconds - now)
+                free[victim] = now + lasts + group.rest
                 yield Fault(now, lasts, victim, kind)
                 break
         now += rng.uniform(0.2, 1.8) / rate
 
 
-def _groups(cast: Cast) -> tuple[tuple[int, Sequence[str], tuple[Kind, ...]], ...]:
-    """Return (weight, victims, kinds of faults that they may have) for each group of victims."""
+def _groups(cast: Cast) -> tuple[_Group, ...]:
     ours = [minion for minion in cast.minions if minion not in cast.stock]
+    single = [process for process in cast.processes if process not in cast.replicated]
     redis_links = [link for link in cast.links if link.endswith(f"{TO}redis")]
     return (
-        (35, cast.processes, (Kind.KILL, Kind.STOP)),
-        (20, ours, (Kind.KILL, Kind.CRASH, Kind.STOP)),
-        (4, sorted(cast.stock), (Kind.KILL, Kind.STOP)),
-        (20, cast.links, (Kind.HOLD, Kind.LOSE, Kind.CUT)),
-        (5, redis_links, (Kind.SLOW,)),
-        (16, cast.minion_links, (Kind.HOLD, Kind.LOSE, Kind.CUT)),
+        _Group(35, single, (Kind.KILL, Kind.STOP)),
+        _Group(20, ours, (Kind.KILL, Kind.CRASH, Kind.STOP)),
+        _Group(4, sorted(cast.stock), (Kind.KILL, Kind.STOP)),
+        _Group(20, cast.links, (Kind.HOLD, Kind.LOSE, Kind.CUT)),
+        _Group(5, redis_links, (Kind.SLOW,)),
+        _Group(16, cast.minion_links, (Kind.HOLD, Kind.LOSE, Kind.CUT)),
+        _Group(20, cast.replicated, (Kind.KILL, Kind.STOP), _FAILOVER_LENGTHS, FAILOVER_REST),
     )
 
 
-def _length(rng: random.Random) -> float:
-    ((least, most, _),) = rng.choices(_LENGTHS, [often for _, _, often in _LENGTHS])
+def _length(rng: random.Random, lengths: _Lengths) -> float:
+    ((least, most, _),) = rng.choices(lengths, [often for _, _, often in lengths])
     return rng.uniform(least, most)
 
 

@@ -35,7 +35,7 @@ from saltern.kit.config.master import load_master
 from saltern.kit.links.control import ControlClient, ControlError, ControlTimeout
 from saltern.kit.links.sockets import LinkKeys
 from tests.chaos.accountant import Account, Asked, Evidence, Execution, Made, Result, account
-from tests.chaos.field import Field, read_journal
+from tests.chaos.field import REDIS_KINDS, Field, read_journal
 from tests.chaos.plan import ROTATION_REST, Ask, Fault, Plan, Way, make_plan
 from tests.chaos.rotations import Probe, Rotated, rotate, table
 
@@ -90,7 +90,7 @@ class Seen:
         with contextlib.suppress(redis.RedisError):
             pipe = self.arena.redis_now().pipeline(transaction=False)
             for jid, _ in pending:
-                pipe.hkeys(f"ret:{jid}")
+                pipe.hkeys(self.arena.redis_name(f"ret:{jid}"))
             now = time.time()
             for (jid, _), minions in zip(pending, pipe.execute(), strict=True):
                 for minion in minions:
@@ -144,7 +144,7 @@ class Run:
             agenda += [(fault.at, partial(self._begin, fault)), (fault.end, partial(self._end, fault))]
         for ask in self._plan.asks:
             if ask.at < self._plan.seconds:
-                agenda.append((ask.at, lambda ask=ask: futures.append(self._askers.submit(self._ask, ask))))
+                agenda.append((ask.at, partial(self._submit, ask, futures)))
         agenda += [(second, self._look) for second in range(int(self._plan.seconds))]
         self._looker.start()
         self._started = time.monotonic()
@@ -242,6 +242,9 @@ class Run:
 
     # ------------------------------------------------------------------------------------------------------------- asking
 
+    def _submit(self, ask: Ask, futures: list[Future[None]]) -> None:
+        futures.append(self._askers.submit(self._ask, ask))
+
     def _ask(self, ask: Ask) -> None:
         begun = time.time()
         asked = Asked(ask.token, ask.minions, ask.seconds, begun, when_back=ask.way is Way.WAITING)
@@ -287,6 +290,7 @@ class Run:
 
     def evidence(self) -> Evidence:
         """Collect the Evidence of the run: published jobs, journals, results and states in Redis, and faults."""
+        self._arena.await_redis()
         store = Store.open(self._arena.redis_address, client_name="accountant")
         lives = {jid: store.jobs.life(jid) for jid in self._seen.owed}
         return Evidence(
@@ -377,6 +381,8 @@ def chaos(arena: Field, plan: Plan, settle: float, say: Callable[[str], None]) -
         run.go(settle)
         for line in run.times():
             say(line)
+        if arena.fails_over:
+            say(f"{arena.failovers} failovers of Redis")
         unfinished = [f"the rotation {one.name} never ended" for one in run.rotated if not one.done]
         return account(run.evidence()), [*run.ended, *unfinished]
     finally:
@@ -396,6 +402,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--calm", type=float, default=240, help="seconds of rotations before the faults (0: no rotations)"
     )
+    parser.add_argument(
+        "--redis",
+        choices=REDIS_KINDS,
+        default="one",
+        help="one server, a server with a replica and Sentinels, or a Redis Cluster with replicas",
+    )
     parser.add_argument("--plan", action="store_true", help="prints the plan and breaks nothing")
     arguments = parser.parse_args(argv)
     seed = random.randrange(1_000_000) if arguments.seed is None else arguments.seed
@@ -408,7 +420,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"[{time.monotonic() - started:6.1f}] {text}", flush=True)  # noqa: T201 - a command
 
     minions = tuple(f"m{number:02d}" for number in range(1, arguments.minions + 1))
-    arena = Field(root / "lab", minions=minions, stock=stock, oracle=Path(oracle) if oracle else None)
+    arena = Field(
+        root / "lab",
+        minions=minions,
+        stock=stock,
+        oracle=Path(oracle) if oracle else None,
+        redis_kind=arguments.redis,
+    )
     kept = True
     try:
         plan = make_plan(
@@ -439,7 +457,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         ]:
             print(line)  # noqa: T201
         if kept:
-            print(f"all that they said is in {root}; make chaos SEED={seed} breaks the same again")  # noqa: T201
+            again = f"make chaos SEED={seed}" + (f" REDIS={arguments.redis}" if arena.fails_over else "")
+            print(f"all that they said is in {root}; {again} breaks the same again")  # noqa: T201
         print(found.last_line(), flush=True)  # noqa: T201
         return int(kept)
     finally:

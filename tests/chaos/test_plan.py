@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import itertools
 from collections import defaultdict
+from dataclasses import dataclass, replace
 
 import pytest
 
-from tests.chaos.plan import Cast, Kind, make_plan
+from tests.chaos.plan import FAILOVER_REST, Cast, Kind, make_plan
 
 MINIONS = ("m1", "m2", "m3", "s1")
 CAST = Cast(
@@ -73,3 +74,46 @@ def test_jobs_name_whom_they_are_for() -> None:
 
 def test_the_first_moments_are_quiet() -> None:
     assert min(fault.at for fault in make_plan(1, 60, CAST, quiet=5.0).faults) >= 5.0
+
+
+#: Redis with a replica, to which roles connect without a link that could be cut.
+REPLICATED = replace(CAST, links=("mworker~reqserver",), replicated=("redis",))
+
+#: Seconds that a failover takes.
+FAILOVER = 3.0
+
+
+@dataclass(frozen=True)
+class RedisFaults:
+    """A cast, and the faults of Redis in its plans."""
+
+    name: str
+    cast: Cast
+    #: Kinds of the faults of Redis and of links to Redis.
+    kinds: frozenset[Kind]
+    #: Number of faults of Redis in 300 seconds that last long enough for a failover.
+    failovers: range
+    #: Seconds without a fault of Redis after each of them.
+    rest: float
+
+
+REDIS_FAULTS = (
+    RedisFaults(
+        "one server",
+        CAST,
+        frozenset({Kind.KILL, Kind.STOP, Kind.HOLD, Kind.LOSE, Kind.CUT, Kind.SLOW}),
+        range(1, 30),
+        1.0,
+    ),
+    RedisFaults("a replica", REPLICATED, frozenset({Kind.KILL, Kind.STOP}), range(5, 20), FAILOVER_REST),
+)
+
+
+@pytest.mark.parametrize("case", REDIS_FAULTS, ids=lambda case: case.name)
+@pytest.mark.parametrize("seed", range(20))
+def test_redis_has_the_faults_of_its_kind(case: RedisFaults, seed: int) -> None:
+    faults = sorted(make_plan(seed, 300, case.cast).faults)
+    assert {fault.kind for fault in faults if fault.victim.endswith("redis")} == case.kinds
+    own = [fault for fault in faults if fault.victim == "redis"]
+    assert len([fault for fault in own if fault.lasts >= FAILOVER]) in case.failovers
+    assert all(later.at - one.end >= case.rest for one, later in itertools.pairwise(own))

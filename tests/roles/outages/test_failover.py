@@ -1,4 +1,7 @@
-"""A failover of Redis in the middle of the traffic: real Sentinels, real roles; what was acknowledged is there afterwards."""
+"""A failover of Redis in the middle of the traffic, with real Sentinels and in a real Redis Cluster. The roles are real, too.
+
+What was acknowledged is there afterwards.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,15 @@ import logging
 import re
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 import saltern
 from masterstore.store import Store
-from tests.faults.redis_pair import RedisPair
+from tests.faults.redis_cluster import RedisCluster
+from tests.faults.redis_pair import RedisPair, RedisServers
 from tests.roles.conftest import NewLab
 from tests.roles.lab import Lab, until
 
@@ -25,22 +30,30 @@ BACK = 90.0
 ROLES = ("eventpublisher", "reqserver", "mworker", "publisher", "reactor", "maintenance")
 
 
-@pytest.fixture(scope="module")
-def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisPair]:
-    made = RedisPair(tmp_path_factory.mktemp("pair"))
+@pytest.fixture(scope="module", params=["sentinel", "cluster"])
+def servers(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServers]:
+    """Redis with Sentinels, then a Redis Cluster."""
+    kind: Callable[[Path], RedisServers] = {"sentinel": RedisPair, "cluster": RedisCluster}[request.param]
+    made = kind(tmp_path_factory.mktemp(request.param))
     yield made
     made.close()
 
 
 @pytest.fixture(scope="module")
-def lab(module_labs: NewLab, pair: RedisPair) -> Lab:
-    made = module_labs(
-        minions=("web1",), options={"redis_url": pair.url, "redis_wait_replicas": 1, "reactor": [{"x": "/none.sls"}]}
-    )
+def lab(module_labs: NewLab, servers: RedisServers) -> Iterator[Lab]:
+    """A lab whose roles acknowledge a write once a replica of Redis has it."""
+    options = {"redis_url": servers.url, "redis_wait_replicas": 1, "reactor": [{"x": "/none.sls"}]}
+    made = module_labs(minions=("web1",), options=options)
     for name in (*ROLES, "web1"):
         made.start(name)
     made.await_ready(*ROLES, "web1")
-    return made
+    yield made
+    made.close()
+
+
+def shown(servers: RedisServers) -> str:
+    """Return how each refusal of a command begins that was made because Redis was away."""
+    return f"redis at {servers.url.partition('://')[0]}://"
 
 
 class Traffic:
@@ -87,27 +100,27 @@ class Traffic:
                     self.refused.append(str(error))
 
 
-def test_nothing_acknowledged_is_lost(lab: Lab, pair: RedisPair) -> None:
+def test_nothing_acknowledged_is_lost(lab: Lab, servers: RedisServers) -> None:
     """Jobs are published, run and return all the time; the master of Redis is killed. Of each JID that was acknowledged
     the minion ran the job once, and its result is there.
     """
     with Traffic(lab) as traffic:
         until(lambda: len(traffic.acknowledged) >= 20 and traffic.results, BACK, "jobs are acknowledged")
-        before = pair.master()
-        pair.kill(before)
+        before = servers.master()
+        servers.kill(before)
         killed = time.monotonic()
         # No replica is left after the failover: nothing is acknowledged until the old master is back as one.
-        now = pair.await_failover(before)
+        servers.await_failover(before)
         failed_over = time.monotonic()
-        pair.start(before, "--replicaof", "127.0.0.1", str(now))
+        servers.rejoin(before)
         count, asked = len(traffic.acknowledged), len(traffic.results)
         until(lambda: len(traffic.acknowledged) >= count + 20, BACK, "jobs are acknowledged again")
         until(lambda: len(traffic.results) >= asked + 3, BACK, "jobs are asked for again")
     times = sorted(when for _, when in traffic.acknowledged.values())
     gap = max(later - earlier for earlier, later in itertools.pairwise(times))
-    figures = (len(times), len(traffic.refused), failed_over - killed, gap)
-    logging.getLogger("tests").warning("%d acknowledged, %d refused; failover %.1f s, nothing for %.1f s", *figures)
-    store = Store.open(pair.url, timeout=5.0, client_name="test")
+    figures = (shown(servers), len(times), len(traffic.refused), failed_over - killed, gap)
+    logging.getLogger("tests").warning("%s: %d acknowledged, %d refused; failover %.1f s, nothing for %.1f s", *figures)
+    store = Store.open(servers.url, timeout=5.0, client_name="test")
     for jid, (number, _) in traffic.acknowledged.items():
         found = until(lambda jid=jid: store.jobs.returns(jid), BACK, f"the result of {jid}")  # type: ignore[misc]
         assert found["web1"]["return"] == number
@@ -119,7 +132,7 @@ def test_nothing_acknowledged_is_lost(lab: Lab, pair: RedisPair) -> None:
         assert result in ({"web1": number}, {}), (number, result)
     assert traffic.refused, "the failover was not seen by anybody"
     for said in traffic.refused:
-        assert "redis at redis+sentinel://" in said or "does not answer" in said, said
+        assert shown(servers) in said or "does not answer" in said, said
     lab.await_ready(*ROLES, "web1")
     assert lab.salt("web1", "test.ping") == {"web1": True}
     assert lab.dead() == {}
@@ -128,19 +141,19 @@ def test_nothing_acknowledged_is_lost(lab: Lab, pair: RedisPair) -> None:
         assert lab.probe(name) == (200, "ok")
 
 
-def test_what_a_command_sees_during_a_failover(lab: Lab, pair: RedisPair) -> None:
+def test_what_a_command_sees_during_a_failover(lab: Lab, servers: RedisServers) -> None:
     """A command that waits for a running job goes on; a new one is refused in one line, and names Redis."""
     waiting = lab.started("salt", "web1", "test.sleep", "6", "--out=json")
     until(lambda: "runs test.sleep" in lab.log("web1"), BACK, "the job runs")
-    before = pair.master()
-    pair.kill(before)
+    before = servers.master()
+    servers.kill(before)
     refused = lab.run("salt", "web1", "test.ping")
-    now = pair.await_failover(before)
-    pair.start(before, "--replicaof", "127.0.0.1", str(now))
+    servers.await_failover(before)
+    servers.rejoin(before)
     answer = lab.finished(waiting, BACK)
     assert (answer.code, answer.data) == (0, {"web1": True}), answer
     if refused.code:
         assert refused.code in (1, 69), refused
-        assert "redis at redis+sentinel://" in refused.err, refused
+        assert shown(servers) in refused.err, refused
         assert len(refused.err.strip().splitlines()) == 1, refused
     until(lambda: lab.run("salt", "web1", "test.ping").code == 0, BACK, "commands work again")
