@@ -9,12 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import redis
-from redis.backoff import NoBackoff
-from redis.retry import Retry
 
 from masterstore.cluster_keys import SHARED, cluster_name, slot_of
-from tests.conftest import redis_program
-from tests.faults.redis_pair import PATIENCE, RedisServers, until
+from tests.faults.redis_pair import Guard, RedisServers, until
 from tests.ports import kept_ports
 
 #: Milliseconds of silence after which the nodes hold one of them for down.
@@ -33,10 +30,24 @@ _MASTERS = 3
 class RedisCluster(RedisServers):
     """``nodes`` are the ports of all nodes. At first the first three serve slots, and each of the next follows one of them."""
 
-    def __init__(self, root: Path, *, replicas: bool = True, words: tuple[str, ...] = ()) -> None:
-        """Start everything below a directory, and wait until it is one cluster. ``words``: more arguments of all nodes."""
-        super().__init__(root)
-        self._words = words
+    def __init__(
+        self,
+        root: Path,
+        *,
+        replicas: bool = True,
+        words: tuple[str, ...] = (),
+        program: str = "",
+        guard: Guard | None = None,
+    ) -> None:
+        """Start everything below a directory, and wait until it is one cluster. ``words``: more arguments of all nodes.
+
+        ``program``: the server, if it is not that of all tests; it must know TLS for a ``guard``.
+        """
+        own = ["--cluster-enabled", "yes", "--cluster-node-timeout", str(NODE_TIMEOUT)]
+        if guard is not None:
+            own += ["--tls-cluster", "yes"]
+            own += ["--tls-client-cert-file", str(guard.client), "--tls-client-key-file", str(guard.client)]
+        super().__init__(root, program, guard, [*own, *words])
         self.nodes = _free_nodes(_MASTERS * (2 if replicas else 1))
         try:
             for port in self.nodes:
@@ -51,19 +62,6 @@ class RedisCluster(RedisServers):
         """For the option redis_url: two of the nodes."""
         return f"redis+cluster://{','.join(f'127.0.0.1:{port}' for port in self.nodes[:2])}"
 
-    def start(self, port: int) -> None:
-        """One of the nodes."""
-        place = self._root / str(port)
-        place.mkdir(exist_ok=True)
-        words = [redis_program(), "--port", str(port), "--bind", "127.0.0.1", "--dir", str(place), "--save", ""]
-        words += ["--cluster-enabled", "yes", "--cluster-node-timeout", str(NODE_TIMEOUT)]
-        words += ["--appendonly", "yes", "--repl-diskless-sync-delay", "0"]
-        self._launch(port, [*words, *self._words])
-
-    def client(self, port: int) -> redis.Redis:
-        """One node, which answers for its own slots alone."""
-        return redis.Redis(port=port, decode_responses=True, socket_timeout=PATIENCE)
-
     def serving(self, name: str = SHARED) -> int:
         """Port of the node that serves a key's slot, as most nodes that answer know it."""
         return self.serving_slot(slot_of(name))
@@ -73,7 +71,7 @@ class RedisCluster(RedisServers):
         said = []
         for port in self.nodes:
             # A node that was stopped must not hold up the question for long.
-            once = redis.Redis(port=port, socket_timeout=1, retry=Retry(NoBackoff(), 0))
+            once = self.client(port, seconds=1)
             try:
                 ranges = once.execute_command("CLUSTER SLOTS")  # type: ignore[no-untyped-call]
             except (redis.ConnectionError, redis.TimeoutError):

@@ -12,12 +12,14 @@ import subprocess
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from tests.conftest import await_port, redis_program
 from tests.ports import kept_ports
@@ -41,6 +43,8 @@ class Guard:
     #: Certificate and key of all servers, and the certificate that signs it.
     certificate: Path
     authority: Path
+    #: Certificate and key with which nodes of a Redis Cluster speak to each other.
+    client: Path | None = None
 
 
 class RedisServers(ABC):
@@ -48,9 +52,16 @@ class RedisServers(ABC):
 
     nodes: list[int]
 
-    def __init__(self, root: Path) -> None:
-        """Prepare servers below a directory. A subclass starts them."""
+    def __init__(self, root: Path, program: str, guard: Guard | None, words: Sequence[str]) -> None:
+        """Prepare servers below a directory. A subclass starts them.
+
+        ``program``: the server, if it is not that of all tests; it must know TLS for a ``guard``. ``words``: more
+        arguments of the servers that hold data.
+        """
         self._root = root
+        self._program = program or redis_program()
+        self._guard = guard
+        self._words = words
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
 
     @property
@@ -58,9 +69,14 @@ class RedisServers(ABC):
     def url(self) -> str:
         """For the option redis_url."""
 
-    @abstractmethod
-    def client(self, port: int) -> redis.Redis:
-        """Return a client of one server."""
+    def client(self, port: int, seconds: float = PATIENCE) -> redis.Redis:
+        """Return a client of one server, which waits so long for an answer and asks once."""
+        guard = self._guard
+        more: dict[str, Any] = {"retry": Retry(NoBackoff(), 0)} if seconds < PATIENCE else {}
+        if guard is not None:
+            word = guard.password if port in self.nodes else guard.sentinel_password
+            more |= {"password": word, "ssl": True, "ssl_ca_certs": str(guard.authority)}
+        return redis.Redis(port=port, decode_responses=True, socket_timeout=seconds, **more)
 
     @abstractmethod
     def master(self) -> int:
@@ -100,6 +116,25 @@ class RedisServers(ABC):
             process.kill()
             process.wait()
 
+    def start(self, port: int, *words: str) -> None:
+        """Start one of the servers that hold data. ``words``: more arguments."""
+        place = self._root / str(port)
+        place.mkdir(exist_ok=True)
+        server = [self._program, *self._listening(port), "--bind", "127.0.0.1", "--dir", str(place), "--save", ""]
+        if self._guard is not None:
+            server += ["--requirepass", self._guard.password, "--masterauth", self._guard.password]
+        server += ["--appendonly", "yes", "--repl-diskless-sync-delay", "0", *self._words, *words]
+        self._launch(port, server)
+
+    def _listening(self, port: int) -> list[str]:
+        """Arguments of a server or Sentinel for its port."""
+        if self._guard is None:
+            return ["--port", str(port)]
+        certificate = str(self._guard.certificate)
+        words = ["--port", "0", "--tls-port", str(port), "--tls-replication", "yes", "--tls-auth-clients", "no"]
+        words += ["--tls-cert-file", certificate, "--tls-key-file", certificate]
+        return [*words, "--tls-ca-cert-file", str(self._guard.authority)]
+
     def _launch(self, port: int, words: list[str]) -> None:
         with (self._root / f"{port}.log").open("ab") as log:
             # Killed with the tests even if these are killed themselves: by the mark that labs clean up by, where there is one.
@@ -113,14 +148,11 @@ class RedisPair(RedisServers):
     """``nodes`` are the ports of two Redis servers, the first being master at first; ``sentinels`` those of the Sentinels."""
 
     def __init__(self, root: Path, *words: str, program: str = "", guard: Guard | None = None) -> None:
-        """Starts everything below a directory, and waits until it is one. ``words``: more arguments of both servers.
+        """Start everything below a directory, and wait until it is one. ``words``: more arguments of both servers.
 
-        ``program``: the server, where it is not that of all tests; it must know TLS for a ``guard``.
+        ``program``: the server, if it is not that of all tests; it must know TLS for a ``guard``.
         """
-        super().__init__(root)
-        self._guard = guard
-        self._program = program or redis_program()
-        self._words = words
+        super().__init__(root, program, guard, words)
         # A killed server finds its port again.
         ports = kept_ports(5)
         self.nodes, self.sentinels = ports[:2], ports[2:]
@@ -139,25 +171,6 @@ class RedisPair(RedisServers):
     def url(self) -> str:
         """For the option redis_url."""
         return f"redis+sentinel://{','.join(f'127.0.0.1:{port}' for port in self.sentinels)}/{SERVICE}/0"
-
-    def start(self, port: int, *words: str) -> None:
-        """One of the two servers."""
-        place = self._root / str(port)
-        place.mkdir(exist_ok=True)
-        server = [self._program, *self._listening(port), "--bind", "127.0.0.1", "--dir", str(place), "--save", ""]
-        if self._guard is not None:
-            server += ["--requirepass", self._guard.password, "--masterauth", self._guard.password]
-        server += ["--appendonly", "yes", "--repl-diskless-sync-delay", "0", *self._words, *words]
-        self._launch(port, server)
-
-    def client(self, port: int) -> redis.Redis:
-        """One of the servers or Sentinels."""
-        guard = self._guard
-        more: dict[str, Any] = {}
-        if guard is not None:
-            word = guard.sentinel_password if port in self.sentinels else guard.password
-            more = {"password": word, "ssl": True, "ssl_ca_certs": str(guard.authority)}
-        return redis.Redis(port=port, decode_responses=True, socket_timeout=PATIENCE, **more)
 
     def master(self) -> int:
         """The port of the master, as most Sentinels know it."""
@@ -226,15 +239,6 @@ class RedisPair(RedisServers):
 
     def _launch_sentinel(self, port: int) -> None:
         self._launch(port, [self._program, str(self._root / str(port) / "sentinel.conf"), "--sentinel"])
-
-    def _listening(self, port: int) -> list[str]:
-        """Arguments of a server or Sentinel for its port."""
-        if self._guard is None:
-            return ["--port", str(port)]
-        certificate = str(self._guard.certificate)
-        words = ["--port", "0", "--tls-port", str(port), "--tls-replication", "yes", "--tls-auth-clients", "no"]
-        words += ["--tls-cert-file", certificate, "--tls-key-file", certificate]
-        return [*words, "--tls-ca-cert-file", str(self._guard.authority)]
 
     def _linked(self) -> bool:
         return self.client(self.nodes[1]).info("replication").get("master_link_status") == "up"

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
@@ -20,9 +21,11 @@ from masterstore.durability import Durability
 from masterstore.errors import StoreError, StoreUnavailable
 from masterstore.jobs import UnaskedLimits
 from masterstore.store import Store
+from saltern.kit.keys.certificates import Authority
 from tests.faults.redis_cluster import RedisCluster
-from tests.faults.redis_pair import PATIENCE
+from tests.faults.redis_pair import PATIENCE, Guard
 from tests.ports import free_port
+from tests.tls_redis import need_tls_redis
 
 #: Milliseconds of the first job.
 NOW = 1_767_225_600_000
@@ -197,7 +200,7 @@ def test_a_failover_and_the_way_back(doubled: RedisCluster) -> None:
             store.presence.seen("during", 2)
         assert time.monotonic() - started < 30
         again(lambda: store.presence.seen("after", 3))
-        assert doubled.serving() != before
+        doubled.await_failover(before)
         assert store.presence.last_seen(["before", "after"]) == {"before": 1, "after": 3}
         # The old node comes back as a replica.
         if kill == signal.SIGKILL:
@@ -348,6 +351,37 @@ def test_a_cluster_without_all_slots_is_told(tmp_path: Path) -> None:
         assert "CLUSTERDOWN" in str(store.unready())
     finally:
         alone.close()
+
+
+@pytest.mark.redis
+def test_a_failover_with_passwords_and_tls(tmp_path: Path) -> None:
+    """The password holds what a URL must quote, and is read again from the file of the URL; a wrong one is told."""
+    program = need_tls_redis()
+    authority = Authority.make()
+    (tmp_path / "ca.pem").write_bytes(authority.pem)
+    (tmp_path / "server.pem").write_bytes(authority.server(["127.0.0.1", "localhost"]))
+    (tmp_path / "client.pem").write_bytes(authority.client())
+    guard = Guard("r/w@:%-redis", "", tmp_path / "server.pem", tmp_path / "ca.pem", tmp_path / "client.pem")
+    guarded = RedisCluster(tmp_path, program=program, guard=guard)
+    url = guarded.url.replace("redis+cluster://", f"rediss+cluster://:{quote(guard.password, safe='')}@")
+    (tmp_path / "url").write_text(f"{url}?ssl_ca_certs={guard.authority}")
+    try:
+        store = Store.open(f"file://{tmp_path}/url", timeout=5, client_name="test")
+        store.presence.seen("before", 1)
+        assert store.trouble() is None
+        with pytest.raises(StoreError, match=r"WRONGPASS|invalid username-password") as refused:
+            Store.open(f"{url.replace('-redis', '-wrong')}?ssl_ca_certs={guard.authority}", client_name="test").ping()
+        assert "wrong" not in str(refused.value)
+        with pytest.raises(StoreUnavailable, match="CERTIFICATE_VERIFY_FAILED"):
+            Store.open(url, client_name="test").ping()
+        before = guarded.serving()
+        assert guarded.client(before).execute_command("WAIT", 1, 5000) == 1  # type: ignore[no-untyped-call]
+        guarded.kill(before)
+        again(lambda: store.presence.seen("after", 2))
+        guarded.await_failover(before)
+        assert store.presence.last_seen(["before", "after"]) == {"before": 1, "after": 2}
+    finally:
+        guarded.close()
 
 
 @pytest.mark.redis
