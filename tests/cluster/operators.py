@@ -25,7 +25,11 @@ _OPERATORS = ("publish", "publish", "answer")
 #: Seconds between two commands of an operator: the minions of a busy machine must keep up.
 _PAUSE = 1.0
 
+#: Seconds for the listener's subscription to be active.
+_SUBSCRIBED = 120.0
+
 _ended = threading.Event()
+_listening = threading.Event()
 _lock = threading.Lock()
 _numbers = iter(range(1, 1_000_000))
 
@@ -51,6 +55,8 @@ def _answered(control: ControlClient, minions: int) -> str:
 def _ask(kind: str, options: ClientOptions, minions: int) -> None:
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
     control = connect_control(options, context=context)
+    # A job that is published before is not heard of.
+    _listening.wait()
     while not _ended.is_set():
         with _lock:
             number = next(_numbers)
@@ -72,6 +78,10 @@ def _ask(kind: str, options: ClientOptions, minions: int) -> None:
 def _listen(options: ClientOptions) -> None:
     bus = connect_bus(options)
     bus.subscribe("salt/job/")
+    if not bus.ready(_SUBSCRIBED):
+        sys.stderr.write("the listener's subscription is not active\n")
+        os._exit(1)
+    _listening.set()
     while not _ended.is_set():
         if (event := bus.next(0.2)) is not None and event[0].endswith("/new"):
             _say(kind="event", began=time.monotonic(), jid=event[0].split("/")[2])
