@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -96,11 +97,9 @@ def test_the_keys_of_a_command(command: Sequence[object], places: list[int]) -> 
 def test_redis_finds_the_same_keys(redis_server: str, command: Sequence[object], places: list[int]) -> None:
     name, _, more = str(command[0]).partition(" ")
     words = [name, *([more] if more else []), *command[1:]]
-    with redis.Redis.from_url(redis_server, decode_responses=True) as server:
-        if not places:
-            with pytest.raises(redis.ResponseError, match=r"no key arguments|Invalid arguments"):
-                server.execute_command("COMMAND GETKEYS", *words)  # type: ignore[no-untyped-call]
-            return
+    found: list[str] = []
+    # For a command without keys some versions of Redis answer with an error.
+    with redis.Redis.from_url(redis_server, decode_responses=True) as server, suppress(redis.ResponseError):
         found = server.execute_command("COMMAND GETKEYS", *words)  # type: ignore[no-untyped-call]
     assert found == [str(command[at]) for at in places]
 
