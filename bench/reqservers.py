@@ -1,11 +1,13 @@
 """Measures requests a second and CPU time for each request with 1, 2 and 4 reqservers.
 
-python -m bench.reqservers [--counts 1,2,4] [--workers 3] [--connections 32] [--seconds 5] [--rounds 3] [--code DIRECTORY]
+python -m bench.reqservers [--counts 1,2,4] [--workers 3] [--connections 32] [--rate 0] [--seconds 5] [--rounds 3] [--code DIR]
 
 Minions' connections ask `ping`, which a worker answers without Redis: what is left is the work of passing requests on. Each
 connection has one request at a time. Workers and connections are so many for each reqserver: one that has less to do at a time
 reads fewer messages at each turn, and needs more CPU time for each. All processes are on this machine: more reqservers serve more
-requests only if it has cores to spare. CPU time for each request shows what several cost whether or not it has. --code: measure the
+requests only if it has cores to spare, and where it has not, each process reads fewer messages at a time. --rate: offer so many
+requests a second to each of the masters, which must be less than they can serve: then CPU time for each request shows what several
+reqservers cost by themselves. --code: measure the
 services and libraries of another checkout, with one reqserver, in turns with this one.
 """
 
@@ -21,6 +23,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -136,8 +139,10 @@ class Measured:
     cpu: dict[str, float]
 
 
-def measured(target: Master, connections: int, seconds: float) -> Measured:
-    """Ask `ping` over so many connections for some seconds, after a second that does not count."""
+def measured(target: Master, connections: int, seconds: float, rate: float) -> Measured:
+    """Ask `ping` over so many connections for some seconds, after a second that does not count. ``rate``: requests a second;
+    0: as many as are answered.
+    """
     made = [Connection(b"DEALER") for _ in range(connections)]
     poller = select.epoll()
     by_place: dict[int, tuple[Connection, bytes]] = {}
@@ -149,10 +154,11 @@ def measured(target: Master, connections: int, seconds: float) -> Measured:
     for place in by_place:
         poller.register(place, select.EPOLLIN)
     try:
-        _answer(poller, by_place, _WARM_SECONDS)
+        waiting: deque[int] = deque()
+        _answer(poller, by_place, _WARM_SECONDS, rate, waiting)
         before = {role: cpu(pids) for role, pids in target.processes.items()}
         began = time.monotonic()
-        count = _answer(poller, by_place, seconds)
+        count = _answer(poller, by_place, seconds, rate, waiting)
         took = time.monotonic() - began
         spent = {role: 1000 * (cpu(pids) - before[role]) / count for role, pids in target.processes.items()}
         return Measured(count / took, spent)
@@ -161,15 +167,29 @@ def measured(target: Master, connections: int, seconds: float) -> Measured:
             one.close()
 
 
-def _answer(poller: select.epoll, by_place: dict[int, tuple[Connection, bytes]], seconds: float) -> int:
-    """Send the next request of each connection that has its answer, for some seconds; return the number of answers."""
-    count, deadline = 0, time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        for place, _ in poller.poll(1):
-            one, payload = by_place[place]
-            for _answered in one.receive():
+def _answer(
+    poller: select.epoll,
+    by_place: dict[int, tuple[Connection, bytes]],
+    seconds: float,
+    rate: float,
+    waiting: deque[int],
+) -> int:
+    """Send the next request of each connection that has its answer, for some seconds; return the number of answers.
+
+    ``rate``: most requests a second; 0: any number. ``waiting``: connections, by their file numbers, that have their
+    answer and no request.
+    """
+    count = sent = 0
+    began = time.monotonic()
+    while (now := time.monotonic()) < began + seconds:
+        while waiting and (not rate or sent < (now - began) * rate):
+            one, payload = by_place[waiting.popleft()]
+            one.send(b"", payload)
+            sent += 1
+        for place, _ in poller.poll(max(began + (sent + 1) / rate - now, 0.0005) if rate else 1):
+            for _answered in by_place[place][0].receive():
                 count += 1
-                one.send(b"", payload)
+                waiting.append(place)
     return count
 
 
@@ -181,6 +201,7 @@ def main() -> int:
     parser.add_argument("--counts", default="1,2,4", help="numbers of reqservers")
     parser.add_argument("--workers", type=int, default=3, help="for each reqserver")
     parser.add_argument("--connections", type=int, default=32, help="for each reqserver")
+    parser.add_argument("--rate", type=float, default=0.0, help="requests a second; 0: as many as are answered")
     parser.add_argument("--seconds", type=float, default=5.0)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--code", type=Path, help="checkout to compare with")
@@ -198,7 +219,7 @@ def main() -> int:
         for _ in range(arguments.rounds):
             for name, target in masters.items():
                 connections = arguments.connections * len(target.processes["reqserver"])
-                taken.setdefault(name, []).append(measured(target, connections, arguments.seconds))
+                taken.setdefault(name, []).append(measured(target, connections, arguments.seconds, arguments.rate))
     print(
         f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}; medians of {arguments.rounds} rounds; CPU ms for each request"
     )
