@@ -28,9 +28,9 @@ _OWN, _OWN_WORD = "salt:", "salt"
 #: A key that never exists. It is one more key of each script on keys under ``{salt}``. While the slot of these keys moves to
 #: another node, Redis refuses a script that has a key which is not there (``TRYAGAIN``, ``ASK``), before the script begins. Without
 #: it a script could find some of its keys gone when it is half done, for most scripts write names of further keys themselves.
-GUARD = f"{SHARED}:guard"
+ABSENT_KEY = f"{SHARED}:absent"
 
-_TAKE_GUARD = f"if KEYS[#KEYS] == '{GUARD}' then table.remove(KEYS) end\n"
+_DROP_ABSENT = f"if KEYS[#KEYS] == '{ABSENT_KEY}' then table.remove(KEYS) end\n"
 
 #: Prefixes of keys whose rest, a JID or a minion id, is their hash tag.
 _SPREAD = (keys.LARGE, keys.PILLAR_CACHE)
@@ -63,9 +63,9 @@ def plain_name(name: str) -> str:
 
 def cluster_script(source: str) -> str:
     """Return a Lua script for a Redis Cluster: names of keys that it writes itself have their hash tag, ``{salt}``; and it
-    takes the key GUARD from its keys, if it has it.
+    takes the key ABSENT_KEY from its keys, if it has it.
     """
-    return _TAKE_GUARD + _WRITTEN.sub(lambda found: cluster_name(found[0]), source)
+    return _DROP_ABSENT + _WRITTEN.sub(lambda found: cluster_name(found[0]), source)
 
 
 def _first(arguments: Sequence[object]) -> range:
@@ -111,7 +111,7 @@ def key_indexes(arguments: Sequence[object]) -> range:
 def cluster_command(arguments: Sequence[object]) -> tuple[Command, int | None]:
     """Return a Redis command with the names that its keys have in a Redis Cluster, and their slot; None without a key.
 
-    A script on keys under ``{salt}``, or without keys, also gets the key GUARD. Raises ValueError for keys of several
+    A script on keys under ``{salt}``, or without keys, also gets the key ABSENT_KEY. Raises ValueError for keys of several
     slots: a command of the store that a Redis Cluster refuses.
     """
     indexes = key_indexes(arguments)
@@ -124,7 +124,7 @@ def cluster_command(arguments: Sequence[object]) -> tuple[Command, int | None]:
     if len(slots) > 1:
         raise ValueError(f"{arguments[0]}: its keys are in several slots of a Redis Cluster: {_named(made, indexes)}")
     if arguments[0] in _SCRIPTS and (not slots or slots == {_SHARED_SLOT}):
-        made.insert(indexes.stop, GUARD)
+        made.insert(indexes.stop, ABSENT_KEY)
         made[2] = len(indexes) + 1
         slots = {_SHARED_SLOT}
     return tuple(made), slots.pop() if slots else None

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from masterstore import keys
 from masterstore.client import Client
 from masterstore.cluster_keys import (
-    GUARD,
+    ABSENT_KEY,
     cluster_command,
     cluster_name,
     cluster_script,
@@ -130,21 +130,21 @@ def test_other_texts_of_a_script_stay() -> None:
 @pytest.mark.parametrize(
     ("command", "sent"),
     [
-        (("EVALSHA", "f0", 1, "salt:seen", "m"), ("EVALSHA", "f0", 2, "{salt}:seen", GUARD, "m")),
-        (("EVAL", "return 1", 0, "m"), ("EVAL", "return 1", 1, GUARD, "m")),
+        (("EVALSHA", "f0", 1, "salt:seen", "m"), ("EVALSHA", "f0", 2, "{salt}:seen", ABSENT_KEY, "m")),
+        (("EVAL", "return 1", 0, "m"), ("EVAL", "return 1", 1, ABSENT_KEY, "m")),
         (("EVALSHA", "f0", 1, keys.large(JID), "m"), ("EVALSHA", "f0", 1, f"salt:large:{{{JID}}}", "m")),
     ],
 )
-def test_scripts_on_shared_keys_get_the_guard(command: Sequence[object], sent: Sequence[object]) -> None:
+def test_scripts_on_shared_keys_get_the_absent_key(command: Sequence[object], sent: Sequence[object]) -> None:
     made, slot = cluster_command(command)
     assert made == sent
     assert slot == slot_of(str(sent[3]))
 
 
 @pytest.mark.redis
-def test_a_script_does_not_see_the_guard(cluster: RedisCluster) -> None:
+def test_a_script_does_not_see_the_absent_key(cluster: RedisCluster) -> None:
     server = Client(cluster.url, timeout=5, client_name="test").redis
     script = server.register_script("return {#KEYS, KEYS[1] or '', ARGV[1]}")
     assert script(["salt:seen"], ["m"]) == [1, b"{salt}:seen", b"m"]
     assert script([], ["m"]) == [0, b"", b"m"]
-    assert not server.exists("salt:guard")
+    assert not server.exists("salt:absent")
