@@ -47,6 +47,10 @@ _Queued: TypeAlias = tuple[Command, dict[str, Any]]
 _Unit: TypeAlias = tuple[int | None, list[_Queued]]
 
 
+class _Hangs(redis.TimeoutError):
+    """Raised in place of a command to a node that hangs: nothing was sent."""
+
+
 @dataclass(frozen=True, slots=True)
 class SlotRange:
     """Slots ``first`` to ``last`` of a Redis Cluster, the address of the node that serves them, and those of its replicas."""
@@ -205,7 +209,7 @@ class ClusterRedis(PinnedRedis):
             self._first = (error.host or address[0], error.port)
         elif not isinstance(error, redis.ConnectionError | redis.TimeoutError | redis.ClusterDownError):
             return
-        if isinstance(error, redis.TimeoutError):
+        if isinstance(error, redis.TimeoutError) and not isinstance(error, _Hangs):
             self._hangs[address] = time.monotonic() + HANGS_FOR
         self._current = False
 
@@ -224,9 +228,9 @@ class ClusterRedis(PinnedRedis):
         known = [address for each in self._ranges for address in (each.master, *each.replicas)]
         # A node that is cut off from the others goes on telling what it knew, so another one is asked each time.
         order = [one for one in dict.fromkeys([*known, *self._seeds]) if one not in (self._first, self._last)]
-        asked = [one for one in (self._first, *order, self._last) if one is not None]
+        asked = dict.fromkeys(one for one in (self._first, *order, self._last) if one is not None)
         faults = []
-        for address in dict.fromkeys(asked):
+        for address in sorted(asked, key=self._is_hanging):
             try:
                 answer = self._question(address).execute_command("CLUSTER SLOTS")  # type: ignore[no-untyped-call]
             except (redis.RedisError, OSError) as error:
@@ -243,12 +247,15 @@ class ClusterRedis(PinnedRedis):
         raise redis.ConnectionError(f"no node of the Redis Cluster answers ({'; '.join(faults)})")
 
     def _of(self, address: Address) -> PinnedRedis:
-        """Return the client of a node. Raises TimeoutError while the node hangs."""
-        if time.monotonic() < self._hangs.get(address, 0.0):
-            raise redis.TimeoutError(f"{address[0]}:{address[1]} hangs")
+        """Return the client of a node. Raises _Hangs while the node hangs."""
+        if self._is_hanging(address):
+            raise _Hangs(f"{address[0]}:{address[1]} hangs")
         if address not in self._nodes:
             self._nodes[address] = self._make(address)
         return self._nodes[address]
+
+    def _is_hanging(self, address: Address) -> bool:
+        return time.monotonic() < self._hangs.get(address, 0.0)
 
     def _question(self, address: Address) -> redis.Redis:
         if address not in self._asked:

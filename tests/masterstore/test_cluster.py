@@ -328,6 +328,33 @@ def test_a_node_that_hangs_stops_no_other(doubled: RedisCluster) -> None:
 
 
 @pytest.mark.redis
+def test_a_node_that_hung_is_served_again(tmp_path: Path) -> None:
+    """However often it is asked meanwhile. It has no replica, so nobody takes its place."""
+    alone = RedisCluster(tmp_path, replicas=False)
+    try:
+        store = Store.open(alone.url, timeout=0.5, client_name="test")
+        store.presence.seen("m", 1)
+        node = alone.serving()
+        alone.kill(node, signal.SIGSTOP)
+        hanged = time.monotonic()
+
+        def ask() -> None:
+            store.presence.seen("m", 2)
+
+        with pytest.raises(StoreUnavailable, match="does not answer"):
+            ask()
+        pause = threading.Event()
+        while time.monotonic() < hanged + 1:
+            with pytest.raises(StoreUnavailable):
+                ask()
+            pause.wait(0.05)
+        alone.kill(node, signal.SIGCONT)
+        again(ask)
+    finally:
+        alone.close()
+
+
+@pytest.mark.redis
 def test_a_cluster_without_all_slots_is_told(tmp_path: Path) -> None:
     alone = RedisCluster(tmp_path, replicas=False)
     try:
