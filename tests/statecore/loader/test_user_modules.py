@@ -267,6 +267,14 @@ def test_salts_exceptions_are_ours(shelf):
     assert issubclass(InvocationError, Exception)
 
 
+@pytest.fixture
+def nothing_of_salt(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No module of a package ``salt`` is imported, whatever another test of this process has left."""
+    for name in [name for name in sys.modules if name.partition(".")[0] == "salt"]:
+        monkeypatch.delitem(sys.modules, name)
+
+
+@pytest.mark.usefixtures("nothing_of_salt")
 def test_nobody_else_sees_the_compatibility_package(shelf):
     shelf.write("modules/own.py", "import salt.exceptions\ndef f(): return salt.__name__\n")
     shelf.context().call("own.f")
@@ -343,6 +351,7 @@ def test_a_virtualname_alone_names_nothing(shelf):
     assert "thing.f" not in ctx.functions
 
 
+@pytest.mark.usefixtures("nothing_of_salt")
 def test_inner_files_of_a_package_import_salt_too(shelf):
     shelf.write("modules/own/__init__.py", "from .inner import joined\ndef f(): return joined()\n")
     shelf.write("modules/own/inner.py", "import salt.utils.path\ndef joined(): return salt.utils.path.join('a', 'b')\n")
