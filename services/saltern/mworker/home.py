@@ -78,12 +78,16 @@ class Home:
 
     def next(self, now: float) -> str:
         """Return the host to go to, or an empty text: stay. For a worker that has no request."""
+        if not self._calls and self.current in self.up:
+            return ""
         if self.current not in self.up and self.up and (self._was_up or now - self._arrived > PATIENCE):
             return self._caller() or self.choose(sorted(self.up))
         return self._caller() if now >= self._ready_at() else ""
 
     def look_at(self, now: float) -> float:
         """Return the time at which ``next`` may say something else without news; infinity: never."""
+        if not self._calls and self.current in self.up:
+            return math.inf
         if self._caller():
             return self._ready_at()
         if self.current not in self.up and self.up:

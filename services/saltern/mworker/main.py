@@ -122,7 +122,9 @@ def _loop(role: Role, ready: Prepared) -> None:
     name = worker_name()
     addresses = Addresses(hosts_of(role.options.reqserver_host))
     differ = ready.pools.several
-    links = ReqserverLinks(context, role.options, link_keys, addresses, name, ready.pool, role.metrics, differ)
+    links = ReqserverLinks(
+        context, role.options, link_keys, addresses, name, ready.pool, role.metrics, differ, role.stop.fileno()
+    )
     role.stop.hurry = links.hurry
     role.watch_redis(store.unready)
     role.watch_faults(store.faults)

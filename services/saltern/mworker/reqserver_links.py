@@ -14,6 +14,7 @@ import zmq
 from saltern.kit.config.master import MasterOptions
 from saltern.kit.links import frames
 from saltern.kit.links.addresses import Addresses
+from saltern.kit.links.socket_epoll import SocketEpoll
 from saltern.kit.links.sockets import FOLLOW_SECONDS, LinkConnection, LinkKeys
 from saltern.kit.links.worker_link import (
     ANSWER,
@@ -38,9 +39,9 @@ from saltern.mworker.home import Home
 #: Milliseconds for messages to leave when a connection is closed.
 _LINGER = 1000
 
-#: Milliseconds to wait for a request while the one connection stands: each request ends the wait, and a lost connection is made
-#: anew by libzmq.
-_QUIET = 1000
+#: Seconds to wait for a request while all connections stand: each request ends the wait, and a lost connection is made anew by
+#: libzmq.
+_QUIET = 1.0
 
 #: Seconds by which the report that the worker is idle may be early: a wait of a second sometimes ends a little sooner.
 _EARLY = 0.05
@@ -69,11 +70,15 @@ class Work:
         return self.client == WHO
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class _Link:
     host: str
     socket: zmq.Socket[bytes]
     connection: LinkConnection
+    #: Number of the socket in the epoll of several reqservers; -1 while there is one.
+    number: int = -1
+    #: Number of connections that stood when the worker last told this reqserver whether it is idle there.
+    told_times: int = 0
 
 
 @dataclass
@@ -90,6 +95,8 @@ class ReqserverLinks:
     metrics: Metrics
     #: Whether there are several pools.
     pools_differ: bool = False
+    #: File descriptor that is readable when the process was asked to end.
+    stopped: int | None = None
     _links: dict[str, _Link] = field(default_factory=dict)
     _home: Home = field(default_factory=Home)
     #: Number of the time at which this worker is idle at its home; 0 while there is one reqserver.
@@ -100,8 +107,11 @@ class ReqserverLinks:
     introduced_at: float = 0.0
     #: Whether the worker may be given requests: not before it has begun.
     _begun: bool = False
-    _poller: zmq.Poller = field(default_factory=zmq.Poller)
-    #: Milliseconds that the sockets wait for a message now, and whether the process was asked to end.
+    #: Waits for the messages of several reqservers, and for what libzmq reports of the connections; None while there is one.
+    _epoll: SocketEpoll | None = None
+    _by_number: dict[int, _Link] = field(default_factory=dict)
+    #: Seconds to wait for a request now, whether the sockets of one reqserver do so, and whether the process was asked to end.
+    _patience: float = FOLLOW_SECONDS
     _wait: int = 0
     _hurried: bool = False
 
@@ -172,21 +182,22 @@ class ReqserverLinks:
         now = time.monotonic()
         if now < self._next_follow:
             return
-        self._next_follow = now + FOLLOW_SECONDS / 2
+        self._next_follow = now + (FOLLOW_SECONDS if self._offer else FOLLOW_SECONDS / 2)
         if self.addresses.current != self._hosts:
             self._use_addresses()
         if len(self._links) > len(self._hosts):
             self._leave_gone()
         for link in list(self._links.values()):
+            if self._epoll is not None:
+                self._epoll.used(link.number)
             # A request that has arrived meanwhile is done first: a new connection would lose it.
             if link.host == self._home.current and link.socket.poll(0):
                 continue
-            times = link.connection.times
             renewed = link.connection.follow()
             self._home.connected(link.host, up=link.connection.up)
             self.metrics.worker_links.labels(link.host).set(link.connection.up)
-            # The first connection gets what waits for it already.
-            if renewed or (self._offer and link.connection.times != times):
+            # The one reqserver gets what waits for its first connection already.
+            if link.connection.times != link.told_times if self._offer else renewed:
                 self._introduce(link)
 
     def trouble(self) -> str | None:
@@ -212,9 +223,9 @@ class ReqserverLinks:
             # All workers ask the same one for their pool, so that each pool gets its share.
             first = min(self._hosts) if self.pools_differ and not self.pool else self._home.choose(self._hosts)
             self._home.arrive(first, time.monotonic())
-        self._poller = zmq.Poller()
-        for link in self._links.values():
-            self._poller.register(link.socket, zmq.POLLIN)
+        if self._offer:
+            for link in self._links.values():
+                self._listen(link)
         if self._begun:
             self._introduce_all()
 
@@ -225,7 +236,9 @@ class ReqserverLinks:
             if host == self._home.current:
                 self._go(self._home.next(time.monotonic()) or self._home.choose(self._hosts))
             link = self._links.pop(host)
-            self._poller.unregister(link.socket)
+            if self._epoll is not None:
+                self._epoll.remove(link.number)
+                del self._by_number[link.number]
             link.connection.close()
             self.metrics.worker_links.forget(host)
 
@@ -245,6 +258,7 @@ class ReqserverLinks:
         """Tell a reqserver whether this worker is idle there. ``again``: it may know that already."""
         if not self._begun:
             return
+        link.told_times = link.connection.times
         if link.host != self._home.current:
             if self.pool or not self.pools_differ:
                 self._send(link.host, [AWAY, self.pool, self._count])
@@ -267,8 +281,9 @@ class ReqserverLinks:
 
     def _idle(self) -> None:
         self.follow()
-        quiet = len(self._hosts) == 1 and all(link.connection.up for link in self._links.values())
-        wait = 1 if self._hurried else _QUIET if quiet else int(FOLLOW_SECONDS * 1000)
+        quiet = len(self._hosts) == len(self._links) and all(link.connection.up for link in self._links.values())
+        self._patience = _QUIET if quiet else FOLLOW_SECONDS
+        wait = 1 if self._hurried else int(self._patience * 1000)
         if wait != self._wait:
             self._wait = wait
             for link in self._links.values():
@@ -281,30 +296,60 @@ class ReqserverLinks:
         if link is not None:
             # Full is only the queue to a reqserver that is away.
             frames.send_now(link.socket, message)
+            if self._epoll is not None:
+                self._epoll.used(link.number)
 
     # --------------------------------------------------------------------------------------------------------------- several
 
+    def _listen(self, link: _Link) -> None:
+        """Wait for the messages of a reqserver, too, if that is not done yet."""
+        if self._epoll is None:
+            self._epoll = SocketEpoll()
+            if self.stopped is not None:
+                self._epoll.add_file(self.stopped)
+        if link.number < 0:
+            link.number = self._epoll.add(link.socket)
+            self._by_number[link.number] = link
+            link.connection.report_to(self._epoll)
+
     def _receive_of_several(self) -> Work | None:
-        deadline = time.monotonic() + FOLLOW_SECONDS
+        now = time.monotonic()
+        deadline = now + self._patience
         while True:
-            now = time.monotonic()
             if there := self._home.next(now):
                 self._send(self._home.current, [AWAY, self.pool, self._count])
                 self._go(there)
-            wait = max(0.0, min(deadline, self._home.look_at(now)) - now)
             work: Work | None = None
-            for link in self._readable(wait):
+            for link in self._readable(min(deadline, self._home.look_at(now)) - now):
                 work = self._work_of(link, frames.receive(link.socket)) or work
             if work is not None:
                 return work
-            if time.monotonic() >= deadline:
+            now = time.monotonic()
+            if now >= deadline or self._hurried:
                 self._idle()
                 return None
             self.follow()
 
     def _readable(self, seconds: float) -> list[_Link]:
-        ready = dict(self._poller.poll(int(seconds * 1000 + 0.999)))
-        return [link for link in self._links.values() if link.socket in ready]
+        """Return the reqservers that have sent a message, within so many seconds; note what libzmq reports of the connections."""
+        assert self._epoll is not None, "there are several"
+        found = []
+        for number in self._epoll.wait(max(0.0, seconds)):
+            if (link := self._by_number.get(number)) is not None:
+                found.append(link)
+                continue
+            for link in self._links.values():
+                if link.connection.reports == number:
+                    self._look(link)
+        return found
+
+    def _look(self, link: _Link) -> None:
+        """Note whether a connection stands, of which libzmq has reported something."""
+        link.connection.look()
+        self._home.connected(link.host, up=link.connection.up)
+        if link.connection.times != link.told_times:
+            self._introduce(link)
+        self._patience = FOLLOW_SECONDS
 
     def _work_of(self, link: _Link, message: Sequence[bytes]) -> Work | None:
         """Return the request in a message of a reqserver; None for other messages, and for a request that this worker must not

@@ -142,6 +142,9 @@ class Worker(ReqserverLinks):
         for host in self._hosts:
             self._home.connected(host, up=True)
 
+    def _listen(self, link: Any) -> None:
+        """``_readable`` looks itself."""
+
     def _readable(self, seconds: float) -> list[Any]:
         return [link for link in self._links.values() if cast(Any, link.socket).arriving]
 
@@ -181,6 +184,8 @@ class World:
                 new_metrics("mworker"),
                 self.pools.several,
             )
+            # The clock stands still while a worker waits.
+            worker._patience = 0.0
             worker.begin()
             self.workers[name] = worker
 
@@ -277,7 +282,9 @@ def test_each_request_is_done_once_whatever_crosses_on_the_way(pools: Pools, see
         clock = SimpleNamespace(monotonic=lambda: state["world"].now if state else 100.0)
         patch.setattr(reqserver_links, "time", clock)
         patch.setattr(reqserver_links, "FOLLOW_SECONDS", 0.0)
+        patch.setattr(reqserver_links, "_QUIET", 0.0)
         patch.setattr(reqserver_links.frames, "receive", lambda wire: wire.arriving.popleft())
+        patch.setattr(reqserver_links.frames, "_send", Wire.send)
         state["world"] = world = World(pools, seed)
         for _ in range(400):
             world.step()

@@ -25,6 +25,7 @@ import zmq
 from saltern.kit.config.master import ConfigError, MasterOptions
 from saltern.kit.config.reading import PortTaken
 from saltern.kit.links.addresses import Addresses, hosts_of, other_than
+from saltern.kit.links.socket_epoll import SocketEpoll
 
 _LOG = logging.getLogger("saltern.links")
 
@@ -257,10 +258,15 @@ class LinkConnection:
         self._opened_at = 0.0
         self._socket, self._link, self._options = socket, link, options
         self._next_look = time.monotonic() + FOLLOW_SECONDS
+        #: Files with this role's secret key and the server's public keys; none if the keys are never read again.
+        self._files = _files_of(keys.directory, LINKS[link].server)
         self._seen = self._signature()
         self._number = 0
         self._told = ""
         self._monitor: zmq.Socket[bytes] | None = None
+        self._epoll: SocketEpoll | None = None
+        #: Number of libzmq's reports in the epoll of ``report_to``; -1: there are none.
+        self.reports = -1
         self.endpoint = ""
         #: Why the last handshake failed: "refused" (the server refuses this key), "wrong server key", or "".
         self.trouble = ""
@@ -319,6 +325,12 @@ class LinkConnection:
         self.reconnect()
         return True
 
+    def report_to(self, epoll: SocketEpoll) -> None:
+        """Let ``epoll`` wait for libzmq's reports of this connection, from now on. Call ``look`` when it returns ``reports``."""
+        self._epoll = epoll
+        if self._monitor is not None:
+            self.reports = epoll.add(self._monitor)
+
     def is_due(self) -> bool:
         """Return whether the next call of ``follow`` examines the key files: FOLLOW_SECONDS have passed since the last
         time.
@@ -345,6 +357,8 @@ class LinkConnection:
         several = len(self._addresses.current) > 1
         self._handshake = 0
         self._monitor = new_monitor(self._socket, _HANDSHAKES | (_UNANSWERED if several else 0))
+        if self._epoll is not None:
+            self.reports = self._epoll.add(self._monitor)
         self.up = self._lost = self._renewed = self._unanswered = False
         self._opened_at = time.monotonic()
         number = self._number % len(keys)
@@ -352,6 +366,9 @@ class LinkConnection:
 
     def _close_monitor(self) -> None:
         if self._monitor is not None:
+            if self._epoll is not None:
+                self._epoll.remove(self.reports)
+                self.reports = -1
             self._socket.disable_monitor()
             self._monitor.close(linger=0)
             self._monitor = None
@@ -397,12 +414,13 @@ class LinkConnection:
         """Return the states (time, size, inode) of the files with this role's secret key and the server's public key;
         the result differs after a key was replaced.
         """
-        directory = self.keys.directory
-        if directory is None:
-            return ()
-        server = LINKS[self._link].server
-        names = ("curve.secret", f"known/{server}.pub", f"{FLAT_KNOWN}{server}.pub")
-        return tuple(file_state(directory / name) for name in names)
+        return tuple(file_state(path) for path in self._files)
+
+
+def _files_of(directory: Path | None, server: str) -> tuple[Path, ...]:
+    if directory is None:
+        return ()
+    return tuple(directory / name for name in ("curve.secret", f"known/{server}.pub", f"{FLAT_KNOWN}{server}.pub"))
 
 
 #: Numbers of monitors. libzmq frees the address of a monitor some time after its end, so each gets its own.

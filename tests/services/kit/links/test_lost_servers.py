@@ -15,7 +15,8 @@ import zmq
 from saltern.kit.config.master import MasterOptions
 from saltern.kit.links.control import ControlClient, ok
 from saltern.kit.links.curve_auth import CurveAuth
-from saltern.kit.links.sockets import LinkKeys, bind
+from saltern.kit.links.socket_epoll import SocketEpoll
+from saltern.kit.links.sockets import LinkConnection, LinkKeys, bind
 
 Context: TypeAlias = "zmq.Context[zmq.Socket[bytes]]"
 
@@ -131,3 +132,34 @@ def test_a_request_is_sent_again_once_the_only_reqserver_is_back(
         client.close()
         for one in back:
             one.end()
+
+
+def test_the_end_of_a_connection_ends_the_wait_of_an_epoll(
+    context: Context, role_keys: Path, options: MasterOptions
+) -> None:
+    epoll = SocketEpoll()
+    socket = context.socket(zmq.DEALER)
+    socket.setsockopt(zmq.LINGER, 0)
+    connection = LinkConnection(socket, "control", options, LinkKeys.load(role_keys / "cli"), HOSTS[0])
+    epoll.add(socket)
+    connection.report_to(epoll)
+
+    def await_state(up: bool) -> None:
+        until = time.monotonic() + 20
+        while connection.up != up:
+            assert time.monotonic() < until
+            if connection.reports in epoll.wait(until - time.monotonic()):
+                connection.look()
+
+    server = Reqserver(HOSTS[0], role_keys, options)
+    try:
+        await_state(up=True)
+        connection.reconnect()
+        assert not connection.up
+        await_state(up=True)
+    finally:
+        server.end()
+    await_state(up=False)
+    connection.close()
+    assert connection.reports == -1
+    epoll.close()

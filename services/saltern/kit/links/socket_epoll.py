@@ -1,0 +1,72 @@
+"""Waits for messages on several ZeroMQ sockets with one system call, however many there are.
+
+``zmq.Poller`` asks libzmq for the events of each socket before and after each wait, which costs two system calls for each. Here the
+kernel waits for the sockets' file descriptors, and only those sockets are asked that may have a message. libzmq makes such a
+descriptor readable once, and a call on the socket (``send`` as well) may take the news: after such a call the socket must be asked
+before the next wait. Source: docs/decisions/0024-several-reqservers.md
+"""
+
+from __future__ import annotations
+
+import select
+
+import zmq
+
+_EVENTS, _READABLE = int(zmq.EVENTS), int(zmq.POLLIN)
+
+
+class SocketEpoll:
+    """Some ZeroMQ sockets and files, and which of them can be read. Use it in the thread of its sockets.
+
+    A socket and a file have a number each: the number of their file descriptor.
+    """
+
+    def __init__(self) -> None:
+        self._epoll = select.epoll()
+        self._sockets: dict[int, zmq.Socket[bytes]] = {}
+        #: Numbers of sockets that may have a message although their file descriptor is not readable.
+        self._unsure: dict[int, None] = {}
+
+    def add(self, socket: zmq.Socket[bytes]) -> int:
+        """Wait for messages of a socket from now on, and return its number."""
+        number = socket.fileno()
+        self._sockets[number] = socket
+        self._epoll.register(number, select.EPOLLIN)
+        self._unsure[number] = None
+        return number
+
+    def add_file(self, number: int) -> None:
+        """Wait for a file descriptor to be readable."""
+        self._epoll.register(number, select.EPOLLIN)
+
+    def remove(self, number: int) -> None:
+        """No longer wait for a socket or a file. Call it before they are closed: a forked process may keep them open."""
+        self._sockets.pop(number, None)
+        self._unsure.pop(number, None)
+        self._epoll.unregister(number)
+
+    def used(self, number: int) -> None:
+        """Say that a socket was used other than to read a message that ``wait`` reported: call it after each ``send``."""
+        self._unsure[number] = None
+
+    def wait(self, seconds: float) -> list[int]:
+        """Return the numbers of the sockets that have a message and of the files that are readable, within so many seconds.
+
+        The list may be empty sooner. A socket of which not all messages are read is in the next list, too.
+        """
+        sockets = self._sockets
+        unsure, self._unsure = self._unsure, {}
+        found = [number for number in unsure if sockets[number].getsockopt(_EVENTS) & _READABLE]  # type: ignore[operator]
+        for number, _ in self._epoll.poll(0.0 if found else seconds):
+            if number not in found and (
+                number not in sockets or sockets[number].getsockopt(_EVENTS) & _READABLE  # type: ignore[operator]
+            ):
+                found.append(number)
+        for number in found:
+            if number in sockets:
+                self._unsure[number] = None
+        return found
+
+    def close(self) -> None:
+        """Wait for nothing any more. The sockets and files stay open."""
+        self._epoll.close()
