@@ -1,22 +1,29 @@
 """Measures requests a second and CPU time for each request with 1, 2 and 4 reqservers.
 
-python -m bench.reqservers [--counts 1,2,4] [--workers 3] [--connections 32] [--rate 0] [--seconds 5] [--rounds 3] [--code DIR]
+python -m bench.reqservers [--counts 1,2,4] [--workers 3] [--connections 32] [--rate 0] [--whole] [--apart] [--code DIR]
+                           [--seconds 5] [--rounds 3]
 
 Minions' connections ask `ping`, which a worker answers without Redis: what is left is the work of passing requests on. Each
-connection has one request at a time. Workers and connections are so many for each reqserver: one that has less to do at a time
-reads fewer messages at each turn, and needs more CPU time for each. All processes are on this machine: more reqservers serve more
-requests only if it has cores to spare, and where it has not, each process reads fewer messages at a time. --rate: offer so many
-requests a second to each of the masters, which must be less than they can serve: then CPU time for each request shows what several
-reqservers cost by themselves. --code: measure the
-services and libraries of another checkout, with one reqserver, in turns with this one.
+connection has one request at a time. All processes are on this machine: more reqservers serve more requests only if it has cores to
+spare, and where it has not, each process reads fewer messages at a time.
+
+--rate: offer so many requests a second to each reqserver, which must be less than it can serve: then CPU time for each request
+shows what several reqservers cost. --whole: workers, connections and the rate are for all reqservers of a master together:
+processes that wake up for fewer requests have cold caches, and need more CPU time for each. --apart: beside each master with
+several reqservers measure as many masters of one reqserver at once, of which each connection has one by chance: what several
+reqservers cost more than these is the price of their common workers. --code: measure the services and libraries of another
+checkout, in turns with this one: it has one reqserver, and its masters are those of --apart.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import http.client
+import operator
 import os
+import random
 import select
 import statistics
 import subprocess
@@ -50,10 +57,16 @@ _PORTS = ("publish_port", "ret_port", "control_port", "event_pull_port", "event_
 
 @dataclass
 class Master:
-    """A master without publishers and minions: its processes by role, and the port for minions."""
+    """A master without publishers and minions, or several: the processes by role, and the ports for minions."""
 
-    port: int
+    ports: list[int]
     processes: dict[str, list[int]]
+
+    def __add__(self, other: Master) -> Master:
+        """Return both as one."""
+        roles = {*self.processes, *other.processes}
+        both = {role: [*self.processes.get(role, ()), *other.processes.get(role, ())] for role in roles}
+        return Master([*self.ports, *other.ports], both)
 
 
 @contextlib.contextmanager
@@ -120,7 +133,7 @@ def master(directory: Path, reqservers: int, workers: int, code: Path = _ROOT) -
             if time.monotonic() > deadline:
                 raise RuntimeError("the roles are not ready")
             time.sleep(0.1)
-        yield Master(ports["ret_port"], running)
+        yield Master([ports["ret_port"]], running)
 
 
 def _is_ready(port: int) -> bool:
@@ -148,7 +161,7 @@ def measured(target: Master, connections: int, seconds: float, rate: float) -> M
     by_place: dict[int, tuple[Connection, bytes]] = {}
     for number, one in enumerate(made):
         payload = packb({"enc": "clear", "load": {"cmd": "ping", "id": f"bench{number}"}, "version": 3})
-        by_place[one.connect(target.port)] = (one, payload)
+        by_place[one.connect(random.choice(target.ports))] = (one, payload)
         one.await_ready()
         one.send(b"", payload)
     for place in by_place:
@@ -201,25 +214,46 @@ def main() -> int:
     parser.add_argument("--counts", default="1,2,4", help="numbers of reqservers")
     parser.add_argument("--workers", type=int, default=3, help="for each reqserver")
     parser.add_argument("--connections", type=int, default=32, help="for each reqserver")
-    parser.add_argument("--rate", type=float, default=0.0, help="requests a second; 0: as many as are answered")
+    parser.add_argument("--rate", type=float, default=0.0, help="requests a second to each; 0: as many as are answered")
+    parser.add_argument(
+        "--whole", action="store_true", help="workers, connections and rate are for all reqservers together"
+    )
+    parser.add_argument("--apart", action="store_true", help="measure as many masters of one reqserver, too")
     parser.add_argument("--seconds", type=float, default=5.0)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--code", type=Path, help="checkout to compare with")
     arguments = parser.parse_args()
-    rows = [(f"{count} reqservers", int(count), _ROOT) for count in arguments.counts.split(",")]
-    if arguments.code:
-        rows.insert(0, ("the other checkout, 1", 1, arguments.code.absolute()))
+
+    def parts(reqservers: int) -> int:
+        """Return how often a master has what the options say."""
+        return 1 if arguments.whole else reqservers
+
+    #: Name of a row -> how many masters at once, reqservers of each, and their checkout.
+    rows: dict[str, tuple[int, int, Path]] = {}
+    for count in map(int, arguments.counts.split(",")):
+        if count > 1 and arguments.apart:
+            rows[f"{count} masters at once"] = (count, 1, arguments.code or _ROOT)
+        elif count == 1 and arguments.code:
+            rows["the other checkout"] = (1, 1, arguments.code)
+        rows[f"{count} reqservers"] = (1, count, _ROOT)
     taken: dict[str, list[Measured]] = {}
     with tempfile.TemporaryDirectory(prefix="bench-") as directory, contextlib.ExitStack() as stack:
         # All at once, and measured in turns: each sees the same machine. Those that are not measured do nothing.
-        masters = {
-            name: stack.enter_context(master(Path(directory) / str(number), count, arguments.workers * count, code))
-            for number, (name, count, code) in enumerate(rows)
-        }
+        masters: dict[str, Master] = {}
+        for name, (times, count, code) in rows.items():
+            workers = arguments.workers * parts(times * count) // times
+            started = [
+                stack.enter_context(
+                    master(Path(directory) / f"{len(masters)}.{number}", count, workers, code.absolute())
+                )
+                for number in range(times)
+            ]
+            masters[name] = functools.reduce(operator.add, started)
         for _ in range(arguments.rounds):
             for name, target in masters.items():
-                connections = arguments.connections * len(target.processes["reqserver"])
-                taken.setdefault(name, []).append(measured(target, connections, arguments.seconds, arguments.rate))
+                times = parts(len(target.processes["reqserver"]))
+                connections, rate = arguments.connections * times, arguments.rate * times
+                taken.setdefault(name, []).append(measured(target, connections, arguments.seconds, rate))
     print(
         f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}; medians of {arguments.rounds} rounds; CPU ms for each request"
     )
