@@ -123,7 +123,7 @@ def _loop(role: Role, ready: Prepared) -> None:
     addresses = Addresses(hosts_of(role.options.reqserver_host))
     differ = ready.pools.several
     links = ReqserverLinks(
-        context, role.options, link_keys, addresses, name, ready.pool, role.metrics, differ, role.stop.fileno()
+        context, role.options, link_keys, addresses, name, ready.pool, role.metrics, differ, role.stop
     )
     role.stop.hurry = links.hurry
     role.watch_redis(store.unready)

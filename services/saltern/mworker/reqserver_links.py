@@ -34,6 +34,7 @@ from saltern.kit.links.worker_link import (
     ready_seconds,
 )
 from saltern.kit.process.metrics import Metrics
+from saltern.kit.process.process import Stop
 from saltern.mworker.home import Home
 
 #: Milliseconds for messages to leave when a connection is closed.
@@ -95,8 +96,8 @@ class ReqserverLinks:
     metrics: Metrics
     #: Whether there are several pools.
     pools_differ: bool = False
-    #: File descriptor that is readable when the process was asked to end.
-    stopped: int | None = None
+    #: Its file descriptor ends the wait for several reqservers.
+    stop: Stop = field(default_factory=Stop)
     _links: dict[str, _Link] = field(default_factory=dict)
     _home: Home = field(default_factory=Home)
     #: Number of the time at which this worker is idle at its home; 0 while there is one reqserver.
@@ -305,8 +306,7 @@ class ReqserverLinks:
         """Wait for the messages of a reqserver, too, if that is not done yet."""
         if self._epoll is None:
             self._epoll = SocketEpoll()
-            if self.stopped is not None:
-                self._epoll.add_file(self.stopped)
+            self._epoll.add_file(self.stop.fileno())
         if link.number < 0:
             link.number = self._epoll.add(link.socket)
             self._by_number[link.number] = link
@@ -338,6 +338,9 @@ class ReqserverLinks:
             if (link := self._by_number.get(number)) is not None:
                 found.append(link)
                 continue
+            if number == self.stop.fileno():
+                # Signals that do not end this process (``cpu_limit``) are reported, too.
+                self.stop.clear()
             for link in self._links.values():
                 if link.connection.reports == number:
                     self._look(link)
