@@ -175,6 +175,8 @@ class ReqserverLinks:
         """Close all connections."""
         for link in self._links.values():
             link.connection.close()
+        if self._epoll is not None:
+            self._epoll.close()
 
     # ----------------------------------------------------------------------------------------------------------- connections
 
