@@ -305,7 +305,7 @@ class ReqserverLinks:
     # --------------------------------------------------------------------------------------------------------------- several
 
     def _listen(self, link: _Link) -> None:
-        """Wait for the messages of a reqserver, too, if that is not done yet."""
+        """Add the socket and the reports of a link to the epoll, unless they are there."""
         if self._epoll is None:
             self._epoll = SocketEpoll()
             self._epoll.add_file(self.stop.fileno())
@@ -333,7 +333,7 @@ class ReqserverLinks:
             self.follow()
 
     def _readable(self, seconds: float) -> list[_Link]:
-        """Return the reqservers that have sent a message, within so many seconds; note what libzmq reports of the connections."""
+        """Wait at most ``seconds``; return the links with a message, and note which connections stand."""
         assert self._epoll is not None, "there are several"
         found = []
         for number in self._epoll.wait(max(0.0, seconds)):

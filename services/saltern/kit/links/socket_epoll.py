@@ -28,7 +28,7 @@ class SocketEpoll:
         self._unsure: dict[int, None] = {}
 
     def add(self, socket: zmq.Socket[bytes]) -> int:
-        """Wait for messages of a socket from now on, and return its number."""
+        """From now on ``wait`` also reports this socket while it has a message. Return its number."""
         number = socket.fileno()
         self._sockets[number] = socket
         self._epoll.register(number, select.EPOLLIN)
@@ -36,23 +36,24 @@ class SocketEpoll:
         return number
 
     def add_file(self, number: int) -> None:
-        """Wait for a file descriptor to be readable."""
+        """From now on ``wait`` also reports the file descriptor ``number`` while it is readable."""
         self._epoll.register(number, select.EPOLLIN)
 
     def remove(self, number: int) -> None:
-        """No longer wait for a socket or a file. Call it before they are closed: a forked process may keep them open."""
+        """No longer report a socket or a file. Call it before that is closed: a forked process may keep it open."""
         self._sockets.pop(number, None)
         self._unsure.pop(number, None)
         self._epoll.unregister(number)
 
     def used(self, number: int) -> None:
-        """Say that a socket was used other than to read a message that ``wait`` reported: call it after each ``send``."""
+        """Let the next ``wait`` ask libzmq for the events of this socket. Call it after each ``send`` and each other call on the socket."""
         self._unsure[number] = None
 
     def wait(self, seconds: float) -> list[int]:
-        """Return the numbers of the sockets that have a message and of the files that are readable, within so many seconds.
+        """Return the numbers of all sockets that have a message and of all files that are readable.
 
-        The list may be empty sooner. A socket of which not all messages are read is in the next list, too.
+        Waits at most ``seconds`` for the first. The list may be empty sooner than that. A socket is in each list until all of its
+        messages are read.
         """
         sockets = self._sockets
         unsure, self._unsure = self._unsure, {}
@@ -68,5 +69,5 @@ class SocketEpoll:
         return found
 
     def close(self) -> None:
-        """Wait for nothing any more. The sockets and files stay open."""
+        """Free the epoll. The sockets and files stay open."""
         self._epoll.close()
