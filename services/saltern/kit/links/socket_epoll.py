@@ -46,7 +46,7 @@ class SocketEpoll:
         self._epoll.unregister(number)
 
     def used(self, number: int) -> None:
-        """Let the next ``wait`` ask libzmq for the events of this socket. Call it after each ``send`` and each other call on the socket."""
+        """Let the next ``wait`` ask libzmq whether this socket has a message. Call it after each ``send`` and other call on it."""
         self._unsure[number] = None
 
     def wait(self, seconds: float) -> list[int]:
