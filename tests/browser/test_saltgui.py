@@ -53,6 +53,8 @@ def test_a_user_logs_in_and_out(page: Page, site: Place, faults: Faults) -> None
     expect(notice).to_contain_text("No permissions")
     gui.try_to_log_in(site.user, site.password)
     gui.panel("minions").wait_for()
+    # SaltGUI hides a page that was left half a second later, and does so even if that page is shown again by then.
+    page.locator("#page-login").wait_for(state="hidden")
     token = page.evaluate("sessionStorage.getItem('token')")
     headers = {"X-Auth-Token": token}
     assert httpx.get(f"{site.url}/stats", headers=headers).status_code == 200
