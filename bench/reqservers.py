@@ -52,6 +52,9 @@ _START_SECONDS = 120.0
 #: Seconds of load before a measurement: workers find their homes, caches fill.
 _WARM_SECONDS = 1.0
 
+#: Roles whose CPU time is shown.
+_COUNTED = ("reqserver", "mworker")
+
 _PORTS = ("publish_port", "ret_port", "control_port", "event_pull_port", "event_pub_port", "workers_port")
 
 
@@ -150,6 +153,11 @@ class Measured:
 
     rate: float
     cpu: dict[str, float]
+
+    @property
+    def both(self) -> float:
+        """CPU milliseconds for each request, of the reqservers and workers together."""
+        return sum(self.cpu[role] for role in _COUNTED)
 
 
 def measured(target: Master, connections: int, seconds: float, rate: float) -> Measured:
@@ -257,11 +265,14 @@ def main() -> int:
     print(
         f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}; medians of {arguments.rounds} rounds; CPU ms for each request"
     )
-    print(f"{'':24}{'requests/s':>11}{'reqserver':>11}{'mworker':>9}")
+    print(f"{'':24}{'requests/s':>11}{'reqserver':>11}{'mworker':>9}{'to the first':>14}")
+    first = next(iter(taken.values()))
     for name, found in taken.items():
         rate = statistics.median(one.rate for one in found)
-        spent = {role: statistics.median(one.cpu[role] for one in found) for role in ("reqserver", "mworker")}
-        print(f"{name:24}{rate:11.0f}{spent['reqserver']:11.3f}{spent['mworker']:9.3f}")
+        spent = {role: statistics.median(one.cpu[role] for one in found) for role in _COUNTED}
+        # Round by round: the machine is now faster, now slower, and both rows of a round saw the same.
+        ratio = statistics.median(one.both / other.both for one, other in zip(found, first, strict=True))
+        print(f"{name:24}{rate:11.0f}{spent['reqserver']:11.3f}{spent['mworker']:9.3f}{ratio:14.2f}")
     return 0
 
 

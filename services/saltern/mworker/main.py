@@ -35,7 +35,7 @@ from saltern.kit.links.addresses import Addresses, hosts_of
 from saltern.kit.links.deadlines import read_deadlines
 from saltern.kit.links.event_bus import EventSender
 from saltern.kit.links.sockets import LinkKeys, connect
-from saltern.kit.links.worker_link import ANSWER, PULSE_SECONDS
+from saltern.kit.links.worker_link import PULSE_SECONDS, Work, reply_frames
 from saltern.kit.process.service import DRAIN_SECONDS, Role, RoleProgram, Start, run_prepared, run_role, unusable
 from saltern.kit.process.supervision import EX_RENEW
 from saltern.kit.trees import served_files
@@ -44,7 +44,7 @@ from saltern.mworker.commands import CONTROL_COMMANDS, MINION_COMMANDS
 from saltern.mworker.deferred_reply import SealedDeferredReply
 from saltern.mworker.durability import durability
 from saltern.mworker.processes import Processes, TooManyRunners
-from saltern.mworker.reqserver_links import Beats, ReqserverLinks, Work
+from saltern.mworker.reqserver_links import Beats, ReqserverLinks
 from saltern.mworker.request_handler import UNLISTED, RequestHandler, WrongPool
 from saltern.mworker.watchdog import EX_HUNG, Watchdog, Wear, arm, disarm
 from saltern.mworker.worker_context import WorkerContext
@@ -178,7 +178,7 @@ def _nothing() -> None:
 def _work(
     links: ReqserverLinks, work: Work, handler: RequestHandler, defer: Callable[[Work, SealedDeferredReply], None]
 ) -> None:
-    answer = handler.answer(work.side, work.client.decode(), work.payload, work.pool)
+    answer = handler.answer(work.side, work.client.decode(), work.payload, work.pool.decode())
     if isinstance(answer, SealedDeferredReply):
         defer(work, answer)
     elif isinstance(answer, WrongPool):
@@ -222,7 +222,7 @@ def _send_deferred(options: MasterOptions, keys: LinkKeys, request: Work, work: 
     link = context.socket(zmq.DEALER)
     link.setsockopt(zmq.LINGER, _DEFERRED_LINGER)
     connect(link, "workers", options, keys, request.host)
-    link.send_multipart([ANSWER, request.ticket, answer])
+    link.send_multipart(reply_frames(request, answer))
     link.close()
     context.term()
 

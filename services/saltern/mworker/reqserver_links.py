@@ -17,21 +17,20 @@ from saltern.kit.links.addresses import Addresses
 from saltern.kit.links.socket_epoll import SocketEpoll
 from saltern.kit.links.sockets import FOLLOW_SECONDS, LinkConnection, LinkKeys
 from saltern.kit.links.worker_link import (
-    ANSWER,
     AWAY,
     BYE,
     CALL,
     DEFERRED,
     HUNG,
-    LAST,
     NOT_READY,
     POOL,
     PULSE,
-    READY,
-    WHO,
-    WORK,
     WRONG_POOL,
+    Work,
+    read_work,
+    ready_frames,
     ready_seconds,
+    reply_frames,
 )
 from saltern.kit.process.metrics import Metrics
 from saltern.kit.process.process import Stop
@@ -49,26 +48,6 @@ _EARLY = 0.05
 
 #: Milliseconds that a hung worker waits for the reqserver's confirmation before it ends.
 _HUNG_WAIT = 1_000
-
-
-@dataclass(frozen=True, slots=True)
-class Work:
-    """A request for a worker: its ticket, the port that it came through (``side``), the client's name, its bytes, and the pool of
-    the worker if the request may belong to another one.
-    """
-
-    ticket: bytes
-    side: bytes
-    client: bytes
-    payload: bytes
-    pool: str
-    #: Host of the reqserver that has the request; a deferred reply goes there.
-    host: str
-
-    @property
-    def asks_sender(self) -> bool:
-        """Whether the reqserver asks which minion verifiably sent the request."""
-        return self.client == WHO
 
 
 @dataclass(slots=True, eq=False)
@@ -141,9 +120,9 @@ class ReqserverLinks:
 
     def answer(self, work: Work, payload: bytes, sender: str) -> None:
         """Send the reply to a request. ``sender``: id of the minion that verifiably sent it, where that was asked for."""
-        message = [work.ticket, payload, *([sender.encode()] if work.asks_sender and sender else [])]
         there = self._home.done(time.monotonic()) if self._offer else ""
-        self._send(work.host, [LAST if there else ANSWER, *message])
+        minion = sender if work.asks_sender else ""
+        self._send(work.host, reply_frames(work, payload, minion, last=bool(there)))
         if there:
             self._go(there)
 
@@ -159,7 +138,7 @@ class ReqserverLinks:
 
     def answer_later(self, work: Work, payload: bytes) -> None:
         """Send the reply to a deferred request, if its reqserver is still there."""
-        self._send(work.host, [ANSWER, work.ticket, payload])
+        self._send(work.host, reply_frames(work, payload))
 
     def not_ready(self, why: str) -> None:
         """Tell the reqservers why this worker is not ready."""
@@ -269,8 +248,7 @@ class ReqserverLinks:
         if self._offer and not again:
             # What was sent over the connection before is lost.
             self._offer += 1
-        numbers = [b"%d" % self._offer, self._count] if self._offer else []
-        self._send(link.host, [READY, self.pool, *numbers])
+        self._send(link.host, ready_frames(self.pool, self._offer, len(self._hosts)))
 
     @property
     def _count(self) -> bytes:
@@ -360,17 +338,18 @@ class ReqserverLinks:
         """Return the request in a message of a reqserver; None for other messages, and for a request that this worker must not
         take because it is idle elsewhere.
         """
+        work = read_work(message, link.host)
+        if work is not None:
+            if link.host == self._home.current and work.offer == (b"%d" % self._offer if self._offer else b""):
+                self._home.begin()
+                return work
+            return None
         kind, *rest = message
         if kind == CALL and len(rest) == 1:
             self._home.called(link.host, wanted=rest[0] == b"1")
         elif kind == POOL and len(rest) == 1 and not self.pool:
             self.pool = rest[0]
             self._introduce_all()
-        elif kind == WORK and len(rest) in (4, 5, 6):
-            ticket, side, client, payload, pool, offer = [*rest, b"", b""][:6]
-            if link.host == self._home.current and offer == (b"%d" % self._offer if self._offer else b""):
-                self._home.begin()
-                return Work(ticket, side, client, payload, pool.decode(), link.host)
         return None
 
     def _go(self, host: str) -> None:

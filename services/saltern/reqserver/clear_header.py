@@ -9,8 +9,7 @@ Source: docs/protocol.md#request-envelope
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgpack
 
@@ -24,8 +23,7 @@ _WHOLE = 4096
 _ENTRIES = 16
 
 
-@dataclass(frozen=True, slots=True)
-class ClearHeader:
+class ClearHeader(NamedTuple):
     """The unencrypted fields of a request to the master: command, sender's id, and whether the sender knows the busy reply."""
 
     #: Command; empty if the request is encrypted.

@@ -26,7 +26,7 @@ import itertools
 from collections import Counter, OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from saltern.kit.config.worker_pools import ONE_POOL, Pools
 from saltern.kit.process.rate_limit import Rate, RateLimiter
@@ -85,8 +85,7 @@ _MOST_COUNTED = 64
 _HINTS = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class Assign:
+class Assign(NamedTuple):
     """Instruction of the Dispatcher: send the request to this worker.
 
     ``opening_pool``: name of the worker's pool if the header of the request does not name its command, so that another
@@ -98,8 +97,7 @@ class Assign:
     opening_pool: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """Instruction of the Dispatcher: send these bytes, a worker's reply, to the sender of the request."""
 
     request: Request
@@ -108,8 +106,7 @@ class Answer:
     minion: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class GiveUp:
+class GiveUp(NamedTuple):
     """Instruction of the Dispatcher: tell an operator that the request was not handled. A minion gets no answer and repeats
     the request.
     """
@@ -118,8 +115,7 @@ class GiveUp:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class Refuse:
+class Refuse(NamedTuple):
     """Instruction of the Dispatcher: tell the sender to repeat the request after ``retry_after`` seconds, if the sender
     understands the busy reply.
     """
@@ -129,8 +125,7 @@ class Refuse:
     retry_after: float
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(NamedTuple):
     """Instruction of the Dispatcher: tell a worker that is away that requests wait here, or that none does any more."""
 
     worker: bytes
@@ -202,7 +197,7 @@ class Dispatcher:
     @property
     def busy(self) -> int:
         """Return the number of workers that have a request."""
-        return sum(map(self.workers.busy, self.pools.names))
+        return self.workers.in_work
 
     # ---------------------------------------------------------------------------------------------------------------- events
 
@@ -251,14 +246,22 @@ class Dispatcher:
             self._rates.charge(request.sender, now, 1.0 * parts, len(request.payload) * parts)
 
     def ready(
-        self, name: bytes, now: float, pool: str = "", *, offer: bytes = b"", reqservers: int = 1
+        self,
+        name: bytes,
+        now: float,
+        pool: str = "",
+        *,
+        offer: bytes = b"",
+        reqservers: int = 1,
+        short: bool = False,
     ) -> list[Instruction]:
         """Record that a worker is idle, and return the instructions that follow, such as an Assign of its next request.
 
         ``pool``: the pool that the worker's configuration names, or empty text. ``offer``: the number of this time at which
-        it is idle here; ``reqservers``: the number of reqservers that it knows.
+        it is idle here; ``reqservers``: the number of reqservers that it knows; ``short``: whether it knows the short form.
         """
         worker = self.workers.touch(name, now) or self.workers.join(name, pool, now)
+        worker.short = short
         self.workers.reqservers = reqservers
         gone: list[Instruction] = []
         if offer != worker.offer:

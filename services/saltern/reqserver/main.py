@@ -22,20 +22,21 @@ from saltern.kit.links.curve_auth import CurveAuth
 from saltern.kit.links.deadlines import read_deadlines
 from saltern.kit.links.sockets import LinkKeys, bind, without_aborts
 from saltern.kit.links.worker_link import (
-    ANSWER,
     AWAY,
     BYE,
     CALL,
     DEFERRED,
     HUNG,
-    LAST,
     NOT_READY,
     POOL,
     PULSE,
     READY,
     WHO,
-    WORK,
     WRONG_POOL,
+    is_number,
+    read_ready,
+    read_reply,
+    work_frames,
 )
 from saltern.kit.process.rate_limit import RareLog
 from saltern.kit.process.service import DRAIN_SECONDS, Role, RoleProgram, run_role
@@ -258,26 +259,25 @@ class Server:
         )
 
     def _from_worker(self, message: Sequence[zmq.Frame], now: float) -> list[Instruction]:
-        name, kind, *rest = [frame.bytes for frame in message]
-        if kind in (ANSWER, LAST) and len(rest) in (2, 3) and rest[0].isdigit():
-            minion = rest[2].decode(errors="replace") if len(rest) == 3 else ""
-            return self._dispatcher.reply(name, int(rest[0]), rest[1], now, minion=minion, last=kind == LAST)
-        if kind == DEFERRED and rest and rest[0].isdigit():
+        name, *said = [frame.bytes for frame in message]
+        if (reply := read_reply(said)) is not None:
+            return self._dispatcher.reply(name, reply.ticket, reply.payload, now, minion=reply.minion, last=reply.last)
+        kind, *rest = said
+        if kind == DEFERRED and rest and is_number(rest[0]):
             return self._dispatcher.defer(name, int(rest[0]), now)
-        if kind == WRONG_POOL and len(rest) == 2 and rest[0].isdigit():
+        if kind == WRONG_POOL and len(rest) == 2 and is_number(rest[0]):
             return self._dispatcher.wrong_pool(name, int(rest[0]), rest[1].decode(errors="replace"), now)
         if kind == READY:
-            # Workers of earlier releases do not send a pool.
-            pool = rest[0].decode(errors="replace") if rest else ""
-            if len(rest) < 3 or not rest[2].isdigit():
-                return self._dispatcher.ready(name, now, pool)
-            instructions = self._dispatcher.ready(name, now, pool, offer=rest[1], reqservers=_count(rest[2]))
-            if not pool and (joined := self._dispatcher.workers.get(name)) is not None:
+            ready = read_ready(rest)
+            instructions = self._dispatcher.ready(
+                name, now, ready.pool, offer=ready.offer, reqservers=ready.reqservers, short=ready.short
+            )
+            if ready.offer and not ready.pool and (joined := self._dispatcher.workers.get(name)) is not None:
                 # All reqservers must know the worker by the same pool.
                 frames.send(self._workers, [name, POOL, joined.pool.encode()])
             return instructions
-        if kind == AWAY and len(rest) == 2 and rest[1].isdigit():
-            return self._dispatcher.away(name, now, rest[0].decode(errors="replace"), _count(rest[1]))
+        if kind == AWAY and len(rest) == 2 and is_number(rest[1]):
+            return self._dispatcher.away(name, now, rest[0].decode(errors="replace"), max(1, int(rest[1])))
         if kind == PULSE and rest:
             return self._dispatcher.pulse(rest[0], now)
         if kind == HUNG and rest:
@@ -325,21 +325,18 @@ class Server:
                         )
 
     def _send_work(self, worker: bytes, request: Request, opening_pool: str) -> None:
-        message = [
-            worker,
-            WORK,
-            b"%d" % request.ticket,
+        assigned = self._dispatcher.workers.get(worker)
+        assert assigned is not None
+        message = work_frames(
+            request.ticket,
             request.side_for_worker,
             self._client_of(request),
             request.payload,
-        ]
-        assigned = self._dispatcher.workers.get(worker)
-        assert assigned is not None
-        if assigned.offer:
-            message += [opening_pool.encode(), assigned.offer]
-        elif opening_pool:
-            message.append(opening_pool.encode())
-        frames.send(self._workers, message)
+            opening_pool,
+            assigned.offer,
+            short=assigned.short,
+        )
+        frames.send(self._workers, [worker, *message])
         self._wait_metrics[assigned.pool].observe(assigned.assigned_at - request.arrived)
 
     def _client_of(self, request: Request) -> bytes:
@@ -458,11 +455,6 @@ class Server:
             metrics.requests_requeued.inc(dispatcher.requeued)
             self._role.log.warning("%d requests were handed to another worker", dispatcher.requeued)
             dispatcher.requeued = 0
-
-
-def _count(frame: bytes) -> int:
-    """Return the number of reqservers that a worker reports; at least 1."""
-    return max(1, int(frame))
 
 
 def _queue_limits(deadlines: Mapping[str, int], most: int) -> dict[str, float]:

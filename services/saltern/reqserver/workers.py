@@ -26,6 +26,8 @@ class Worker:
     assigned_at: float = 0.0
     #: Number of the time at which the worker was idle for this reqserver; empty where there is one reqserver.
     offer: bytes = b""
+    #: Whether it knows the short form of WORK (kit.links.worker_link).
+    short: bool = False
     #: When the worker, which is away, was called; minus infinity if it was not.
     called: float = -math.inf
 
@@ -50,8 +52,9 @@ class Workers:
         #: Number of reqservers, as workers report it.
         self.reqservers = 1
         self._sizes: Counter[str] = Counter()
-        #: Number of requests in work by (pool, sender).
-        self._in_work: Counter[tuple[str, Hashable]] = Counter()
+        #: Number of requests in work, and by (pool, sender).
+        self.in_work = 0
+        self._in_work: dict[tuple[str, Hashable], int] = {}
 
     def __len__(self) -> int:
         return len(self._by_name)
@@ -164,17 +167,19 @@ class Workers:
         worker = self._by_name[name]
         del self._idle[worker.pool][name]
         worker.request, worker.assigned_at = request, now
-        self._in_work[worker.pool, request.sender] += 1
+        self.in_work += 1
+        key = (worker.pool, request.sender)
+        self._in_work[key] = self._in_work.get(key, 0) + 1
         return worker
 
     def take(self, worker: Worker) -> Request:
         """Take the request away from a busy worker and return the request. The worker is not marked as idle yet."""
         request, worker.request = worker.request, None
         assert request is not None, "the worker is idle"
+        self.in_work -= 1
         key = (worker.pool, request.sender)
-        self._in_work[key] -= 1
-        if not self._in_work[key]:
-            del self._in_work[key]
+        if left := self._in_work.pop(key) - 1:
+            self._in_work[key] = left
         return request
 
     def may_start(self, pool: str, side: Side, sender: Hashable) -> bool:

@@ -17,7 +17,16 @@ from hypothesis import strategies as st
 from saltern.kit.config.master import MasterOptions
 from saltern.kit.config.worker_pools import ONE_POOL, Pools
 from saltern.kit.links.sockets import LinkKeys
-from saltern.kit.links.worker_link import ANSWER, AWAY, CALL, LAST, POOL, READY, WORK, WRONG_POOL
+from saltern.kit.links.worker_link import (
+    AWAY,
+    CALL,
+    POOL,
+    READY,
+    WRONG_POOL,
+    read_ready,
+    read_reply,
+    work_frames,
+)
 from saltern.kit.process.metrics import new_metrics
 from saltern.mworker import reqserver_links
 from saltern.mworker.home import IDLE, PATIENCE, STAY, Home
@@ -219,14 +228,15 @@ class World:
 
     def told(self, host: str, name: bytes, message: list[bytes]) -> Sequence[Instruction]:
         reqserver = self.reqservers[host]
+        if (reply := read_reply(message)) is not None:
+            return reqserver.reply(name, reply.ticket, reply.payload, self.now, last=reply.last)
         match message:
-            case [kind, ticket, payload] if kind in (ANSWER, LAST):
-                return reqserver.reply(name, int(ticket), payload, self.now, last=kind == LAST)
             case [kind, ticket, pool] if kind == WRONG_POOL:
                 return reqserver.wrong_pool(name, int(ticket), pool.decode(), self.now)
-            case [kind, pool, offer, count] if kind == READY:
-                found = reqserver.ready(name, self.now, pool.decode(), offer=offer, reqservers=int(count))
-                if not pool:
+            case [kind, *fields] if kind == READY:
+                ready = read_ready(fields)
+                found = reqserver.ready(name, self.now, ready.pool, offer=ready.offer, reqservers=ready.reqservers)
+                if not ready.pool:
                     joined = reqserver.workers.get(name)
                     assert joined is not None
                     self.workers[name].wire(host).arriving.append([POOL, joined.pool.encode()])
@@ -241,15 +251,10 @@ class World:
                 case Assign(name, request, pool):
                     worker = self.reqservers[host].workers.get(name)
                     assert worker is not None
-                    frames = [
-                        WORK,
-                        b"%d" % request.ticket,
-                        b"minion",
-                        b"",
-                        request.payload,
-                        pool.encode(),
-                        worker.offer,
-                    ]
+                    short = self.random.random() < 0.5
+                    frames = work_frames(
+                        request.ticket, b"minion", b"", request.payload, pool, worker.offer, short=short
+                    )
                     self.workers[name].wire(host).arriving.append(frames)
                 case Call(name, wanted):
                     self.workers[name].wire(host).arriving.append([CALL, b"1" if wanted else b"0"])
