@@ -159,7 +159,8 @@ def work_frames(
 def read_work(frames: Sequence[bytes], host: str) -> Work | None:
     """Return the WORK that these frames of the reqserver on ``host`` are; None if they are another message."""
     if len(frames) == 2:
-        kind, *fields = frames[0].split(_SEPARATOR)
+        # One more than there are: a frame of separators alone gives no long list.
+        kind, *fields = frames[0].split(_SEPARATOR, 6)
         if kind == WORK and len(fields) == 5:
             ticket, side, client, pool, offer = fields
             return Work(ticket, side, client, frames[1], pool, offer, True, host)
@@ -180,7 +181,7 @@ def reply_frames(work: Work, payload: bytes, minion: str = "", *, last: bool = F
 def read_reply(frames: Sequence[bytes]) -> Reply | None:
     """Return the ANSWER or the LAST that these frames are; None if they are another message."""
     if len(frames) == 2:
-        kind, *fields = frames[0].split(_SEPARATOR)
+        kind, *fields = frames[0].split(_SEPARATOR, 3)
         if len(fields) != 2:
             return None
         (ticket, minion), payload = fields, frames[1]
