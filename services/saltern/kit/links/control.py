@@ -7,6 +7,7 @@ its request: a late answer to an abandoned request is not taken for the answer t
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import logging
 import os
@@ -138,13 +139,16 @@ class ControlClient:
         """Send the frames of a request to the master.
 
         libzmq closes a connection for good if the master refuses the client's key. In that case a new connection is made first.
+        Nothing is sent if that is refused as well; ``call`` sends the request again.
         """
         try:
             self._socket.send_multipart(frames, zmq.NOBLOCK)
         except zmq.Again:
-            # Connect again: the master may know the key by now. If not, ControlTimeout names the cause.
+            # Connect again: the master may know the key by now. If not, ControlTimeout names the cause. On a busy machine it may
+            # have refused the new connection, too, before anything is sent on it.
             self._connection.reconnect()
-            self._socket.send_multipart(frames, zmq.NOBLOCK)
+            with contextlib.suppress(zmq.Again):
+                self._socket.send_multipart(frames, zmq.NOBLOCK)
 
     def _receive(self, request: bytes, seconds: float) -> bytes | None:
         deadline = time.monotonic() + seconds

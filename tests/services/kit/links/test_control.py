@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -192,3 +192,29 @@ def test_a_key_that_is_turned_away_ends_in_words_and_is_tried_again(
         client.close()
         server.close(linger=0)
         keeper.stop()
+
+
+class _WithoutConnection:
+    """A socket of which libzmq has given up the connection, and the next one as well before anything is sent on it."""
+
+    def send_multipart(self, frames: Sequence[bytes], flags: int) -> None:
+        raise zmq.Again
+
+    def poll(self, milliseconds: int) -> int:
+        return 0
+
+
+def test_a_key_that_is_turned_away_before_the_request_is_sent_ends_in_words(
+    context: zmq.Context[zmq.Socket[bytes]],
+    role_keys: Path,
+    new_options: Callable[..., MasterOptions],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    client = ControlClient(context, new_options(), LinkKeys.load(role_keys / "cli"))
+    try:
+        with monkeypatch.context() as patch:
+            patch.setattr(client, "_socket", _WithoutConnection())
+            with pytest.raises(ControlTimeout, match="among those it knows"):
+                client.call("ping", timeout=0.1)
+    finally:
+        client.close()
