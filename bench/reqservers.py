@@ -8,11 +8,12 @@ connection has one request at a time. All processes are on this machine: more re
 spare, and where it has not, each process reads fewer messages at a time.
 
 --rate: offer so many requests a second to each reqserver, which must be less than it can serve: then CPU time for each request
-shows what several reqservers cost. --whole: workers, connections and the rate are for all reqservers of a master together:
-processes that wake up for fewer requests have cold caches, and need more CPU time for each. --apart: beside each master with
-several reqservers measure as many masters of one reqserver at once, of which each connection has one by chance: what several
-reqservers cost more than these is the price of their common workers. --code: measure the services and libraries of another
-checkout, in turns with this one: it has one reqserver, and its masters are those of --apart.
+shows what several reqservers cost. The last column is the median of the rounds' ratios to the first row. --whole: workers,
+connections and the rate are for all reqservers of a master together: processes that wake up for fewer requests have cold caches,
+and need more CPU time for each. --apart: beside each master with several reqservers measure as many masters of one reqserver at
+once, of which each connection has one by chance: what several reqservers cost more than these is the price of their common
+workers. --code: measure the services and libraries of another checkout, in turns with this one: it has one reqserver, and its
+masters are those of --apart.
 """
 
 from __future__ import annotations

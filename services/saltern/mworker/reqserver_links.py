@@ -1,6 +1,7 @@
 """A worker's connections to the reqservers: one, or several of which one at a time gives it requests (``home``).
 
-With one reqserver the worker waits for that socket alone, and says nothing that a reqserver of the last release does not know.
+With one reqserver the worker waits for that socket alone. What it says more than a worker of the last release does, a reqserver of
+that release ignores.
 """
 
 from __future__ import annotations
@@ -283,7 +284,7 @@ class ReqserverLinks:
     # --------------------------------------------------------------------------------------------------------------- several
 
     def _listen(self, link: _Link) -> None:
-        """Add the socket and the reports of a link to the epoll, unless they are there."""
+        """From now on wait for a link's messages and for libzmq's reports of its connection, too. A second call does nothing."""
         if self._epoll is None:
             self._epoll = SocketEpoll()
             self._epoll.add_file(self.stop.fileno())
@@ -311,7 +312,10 @@ class ReqserverLinks:
             self.follow()
 
     def _readable(self, seconds: float) -> list[_Link]:
-        """Wait at most ``seconds``; return the links with a message, and note which connections stand."""
+        """Wait at most ``seconds`` for a message of a reqserver. Return the links whose sockets have one; the list may be empty.
+
+        Also note which connections stand, as libzmq reports it.
+        """
         assert self._epoll is not None, "there are several"
         found = []
         for number in self._epoll.wait(max(0.0, seconds)):

@@ -28,7 +28,7 @@ class SocketEpoll:
         self._unsure: dict[int, None] = {}
 
     def add(self, socket: zmq.Socket[bytes]) -> int:
-        """From now on ``wait`` also reports this socket while it has a message. Return its number."""
+        """Let ``wait`` report this socket, too, while it has a message. Return the number by which ``wait`` names it."""
         number = socket.fileno()
         self._sockets[number] = socket
         self._epoll.register(number, select.EPOLLIN)
@@ -40,13 +40,19 @@ class SocketEpoll:
         self._epoll.register(number, select.EPOLLIN)
 
     def remove(self, number: int) -> None:
-        """No longer report a socket or a file. Call it before that is closed: a forked process may keep it open."""
+        """Let ``wait`` no longer report the socket or file with this number.
+
+        Call it before the socket or file is closed: the kernel goes on reporting one that a forked process keeps open.
+        """
         self._sockets.pop(number, None)
         self._unsure.pop(number, None)
         self._epoll.unregister(number)
 
     def used(self, number: int) -> None:
-        """Let the next ``wait`` ask libzmq whether this socket has a message. Call it after each ``send`` and other call on it."""
+        """Record that something was called on the socket with this number, such as ``send``.
+
+        Its file descriptor may be silent although it has a message, so the next ``wait`` asks libzmq.
+        """
         self._unsure[number] = None
 
     def wait(self, seconds: float) -> list[int]:

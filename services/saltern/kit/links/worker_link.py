@@ -81,7 +81,7 @@ def ready_seconds(worker_silence: float) -> float:
 
 
 class Ready(NamedTuple):
-    """What a READY says."""
+    """The content of a READY: a worker is idle, and may be given a request."""
 
     #: The pool that the worker's configuration names; empty: the reqserver chooses one.
     pool: str
@@ -94,7 +94,7 @@ class Ready(NamedTuple):
 
 
 class Work(NamedTuple):
-    """What a WORK says: a request for a worker."""
+    """The content of a WORK: a request that a reqserver gives to a worker. Names and numbers are as they came, in bytes."""
 
     ticket: bytes
     #: The port that the request came through: ``minion``, AGAIN or ``control``.
@@ -117,7 +117,7 @@ class Work(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """What an ANSWER or a LAST says."""
+    """The content of an ANSWER or a LAST: a worker's reply to a request."""
 
     ticket: int
     payload: bytes
@@ -128,17 +128,21 @@ class Reply(NamedTuple):
 
 
 def is_number(text: bytes) -> bool:
-    """Return whether the text of a field is a number that may be read."""
+    """Return whether these bytes are decimal digits, and at most _MOST_DIGITS of them."""
     return len(text) <= _MOST_DIGITS and text.isdigit()
 
 
 def ready_frames(pool: bytes, offer: int, reqservers: int) -> list[bytes]:
-    """Return the frames of a READY. ``offer``: 0 where the worker knows one reqserver."""
+    """Return the frames of the message by which a worker says that it is idle. Parameters as in Ready; ``offer``: 0 where the
+    worker knows one reqserver.
+    """
     return [READY, pool, *([b"%d" % offer, b"%d" % reqservers] if offer else [b"", b""]), SHORT]
 
 
 def read_ready(fields: Sequence[bytes]) -> Ready:
-    """Return what the frames behind READY say. Workers of earlier releases send fewer, or none."""
+    """Return the Ready that the frames after READY stand for. Workers of earlier releases send fewer, or none: what is missing or
+    malformed counts as not said.
+    """
     pool, offer, count, short = [*fields, b"", b"", b"", b""][:4]
     name, several = pool.decode(errors="replace"), is_number(count)
     return Ready(name, offer if several else b"", max(1, int(count)) if several else 1, short == SHORT)
@@ -147,7 +151,9 @@ def read_ready(fields: Sequence[bytes]) -> Ready:
 def work_frames(
     ticket: int, side: bytes, client: bytes, payload: bytes, pool: str, offer: bytes, *, short: bool
 ) -> list[bytes]:
-    """Return the frames of a WORK with these fields of a Work."""
+    """Return the frames of the message that gives a request to a worker. Parameters as in Work; ``short``: two frames, else one for
+    each field.
+    """
     fields = (WORK, b"%d" % ticket, side, client)
     if short:
         return [_SEPARATOR.join((*fields, pool.encode(), offer)), payload]
@@ -157,7 +163,7 @@ def work_frames(
 
 
 def read_work(frames: Sequence[bytes], host: str) -> Work | None:
-    """Return the WORK that these frames of the reqserver on ``host`` are; None if they are another message."""
+    """Return the Work that a message of the reqserver on ``host`` stands for; None if it is no WORK, or malformed."""
     if len(frames) == 2:
         # One more than there are: a frame of separators alone gives no long list.
         kind, *fields = frames[0].split(_SEPARATOR, 6)
@@ -171,7 +177,11 @@ def read_work(frames: Sequence[bytes], host: str) -> Work | None:
 
 
 def reply_frames(work: Work, payload: bytes, minion: str = "", *, last: bool = False) -> list[bytes]:
-    """Return the frames of the reply to a WORK: an ANSWER, or a LAST if ``last``. ``minion``: as in Reply."""
+    """Return the frames of the message by which a worker replies to ``work`` with ``payload``, in the form in which that came.
+
+    ``minion``: id of the minion that verifiably sent the request, if the worker was asked for it. ``last``: the worker goes to
+    another reqserver after this reply.
+    """
     kind = LAST if last else ANSWER
     if work.short:
         return [_SEPARATOR.join((kind, work.ticket, minion.encode())), payload]
@@ -179,7 +189,7 @@ def reply_frames(work: Work, payload: bytes, minion: str = "", *, last: bool = F
 
 
 def read_reply(frames: Sequence[bytes]) -> Reply | None:
-    """Return the ANSWER or the LAST that these frames are; None if they are another message."""
+    """Return the Reply that a message of a worker stands for; None if it is neither ANSWER nor LAST, or malformed."""
     if len(frames) == 2:
         kind, *fields = frames[0].split(_SEPARATOR, 3)
         if len(fields) != 2:
