@@ -174,7 +174,7 @@ container-test: $(VENV)/.ready ## test the system in real containers (a Docker e
 	$(BIN)/pytest -q -m "container and not chaos" --ignore tests/container/test_attacks.py tests/container
 
 # SaltGUI is not ours: where it is missing, its tests say so and are left out, in the gate as well.
-browser-test: $(VENV)/.ready ## test SaltGUI, unmodified, in real Chromium at compose's api, and the site's choice of versions (SALTGUI_DIR names SaltGUI; a Docker engine, chromium)
+browser-test: $(VENV)/.ready ## test SaltGUI, unmodified, in real Chromium at compose's api, and the site's choice of versions (SALTGUI_DIR names SaltGUI; a Docker engine, root, chromium)
 	$(BIN)/pytest -q tests/browser/test_site_versions.py
 	$(BIN)/pytest -q -m "browser and container" tests/browser/test_saltgui.py
 

@@ -6,6 +6,7 @@ without Debian's chromium. SALTERN_REQUIRE_BROWSER=1 makes a missing browser a f
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
@@ -14,7 +15,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Response, expect, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Page,
+    Playwright,
+    Request,
+    Response,
+    expect,
+    sync_playwright,
+)
 
 from tests.browser.places import Place, compose_place, lab_place
 from tests.browser.saltgui import SaltGui
@@ -45,21 +56,39 @@ def saltgui_files() -> Path:
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    """Debian's Chromium, without a window. It is closed at the end of the run."""
+def playwright() -> Iterator[Playwright]:
+    """Playwright's driver, of which a process has one."""
+    with sync_playwright() as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def chromium_program() -> str:
+    """Return the path of Debian's Chromium."""
     program = shutil.which("chromium")
     if program is None:
         why = "there is no program chromium: .ci/test-programs installs it"
         if os.environ.get("SALTERN_REQUIRE_BROWSER"):
             pytest.fail(why)
         pytest.skip(why)
-    with sync_playwright() as started:
-        # Chromium's own sandbox does not work for root; the page is ours.
-        chromium = started.chromium.launch(
-            executable_path=program, args=["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
-        )
+    return program
+
+
+@contextlib.contextmanager
+def _chromium(playwright: Playwright, program: str | Path) -> Iterator[Browser]:
+    # Chromium's own sandbox does not work for root; the page is ours.
+    chromium = playwright.chromium.launch(
+        executable_path=program, args=["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
+    )
+    yield chromium
+    chromium.close()
+
+
+@pytest.fixture(scope="session")
+def browser(playwright: Playwright, chromium_program: str) -> Iterator[Browser]:
+    """Debian's Chromium, without a window. It is closed at the end of the run."""
+    with _chromium(playwright, chromium_program) as chromium:
         yield chromium
-        chromium.close()
 
 
 @pytest.fixture(
@@ -87,7 +116,7 @@ def site(
 
 @dataclass
 class Faults:
-    """What went wrong in a page: errors of scripts, and answers with an error's status."""
+    """What went wrong in a page: errors of scripts, answers with an error's status, and requests without an answer."""
 
     found: list[str] = field(default_factory=list)
 
@@ -96,6 +125,7 @@ class Faults:
         page.on("pageerror", lambda error: self.found.append(f"script: {error}"))
         page.on("console", self._console)
         page.on("response", self._response)
+        page.on("requestfailed", self._failed)
 
     def _console(self, message: ConsoleMessage) -> None:
         # Statuses are recorded by _response, which knows the address.
@@ -108,6 +138,11 @@ class Faults:
                 f"{response.status} {response.request.method} {response.url} {response.request.post_data}"
             )
 
+    def _failed(self, request: Request) -> None:
+        # What a page asked for is given up where the page is left.
+        if request.failure != "net::ERR_ABORTED":
+            self.found.append(f"{request.failure} {request.method} {request.url} {request.post_data}")
+
 
 @pytest.fixture
 def faults() -> Faults:
@@ -116,12 +151,17 @@ def faults() -> Faults:
 
 
 @pytest.fixture(scope="session")
-def profile(browser: Browser, site: Place) -> Iterator[BrowserContext]:
-    """The browser's profile: its cache spares each test the hundred files of SaltGUI."""
-    context = browser.new_context(base_url=site.url, viewport={"width": 1400, "height": 1000})
-    context.set_default_timeout(PATIENCE * 1000)
-    yield context
-    context.close()
+def profile(
+    playwright: Playwright, chromium_program: str, site: Place, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[BrowserContext]:
+    """A profile of Chromium in the site's network: its cache spares each test the hundred files of SaltGUI."""
+    home = tmp_path_factory.mktemp("browser")
+    program = site.network.program(chromium_program, home) if site.network else chromium_program
+    with _chromium(playwright, program) as chromium:
+        context = chromium.new_context(base_url=site.page_url, viewport={"width": 1400, "height": 1000})
+        context.set_default_timeout(PATIENCE * 1000)
+        yield context
+        context.close()
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 import yaml
 
+from tests.browser.own_network import OwnNetwork
 from tests.container import compose_lab
 from tests.faults.proxy import Link, Network
 from tests.ports import free_row
@@ -70,12 +71,22 @@ class Place(ABC):
     unlisted_password: str
     #: Minion id -> its system, as its grains say.
     systems: ClassVar[Mapping[str, str]]
-    link: Link
+
+    def __init__(self, link: Link, network: OwnNetwork | None = None, page_link: Link | None = None) -> None:
+        self._link = link
+        #: The network of the browser, which reaches the replicas by ``page_link``; None: the machine's, by ``link``.
+        self.network = network
+        self._page_link = page_link or link
 
     @property
     def url(self) -> str:
         """Return the address of the replicas, such as ``http://127.0.0.1:25600``."""
-        return f"http://127.0.0.1:{self.link.port}"
+        return f"http://127.0.0.1:{self._link.port}"
+
+    @property
+    def page_url(self) -> str:
+        """Return the address of the replicas in the browser's network."""
+        return f"http://127.0.0.1:{self._page_link.port}"
 
     @abstractmethod
     def keys(self) -> dict[str, list[str]]:
@@ -126,8 +137,8 @@ class LabPlace(Place):
     systems: ClassVar[Mapping[str, str]] = {"web1": "Debian 12", "web2": "Ubuntu 24.04"}
 
     def __init__(self, lab: ApiLab, link: Link) -> None:
+        super().__init__(link)
         self.lab = lab
-        self.link = link
 
     def keys(self) -> dict[str, list[str]]:
         return self.lab.keys()
@@ -215,9 +226,9 @@ class ComposePlace(Place):
     unlisted, unlisted_password = compose_lab.Lab.unlisted, compose_lab.Lab.password
     systems: ClassVar[Mapping[str, str]] = dict.fromkeys(MINIONS, "Debian 12")
 
-    def __init__(self, lab: compose_lab.Lab, link: Link) -> None:
+    def __init__(self, lab: compose_lab.Lab, network: OwnNetwork, link: Link, page_link: Link) -> None:
+        super().__init__(link, network, page_link)
         self.lab = lab
-        self.link = link
         self._replicas = sorted(lab.containers("api"))
 
     def keys(self) -> dict[str, list[str]]:
@@ -269,6 +280,7 @@ def compose_place(files: Path, home: Path) -> Iterator[Place]:
         "API_SETTINGS": json.dumps({"disable_ssl": True, "app": "/srv/app/index.html", "static": "/srv/app/static"}),
     }
     lab = compose_lab.Lab(tree, [more], environment, "saltgui")
-    with lab.running("--profile", "api", up=("--scale", "api=2")), Network() as network:
+    with lab.running("--profile", "api", up=("--scale", "api=2")), Network() as links, OwnNetwork() as network:
         lab.until(lambda: not lab.unhealthy(("api",)), 120, "the API's replicas are healthy")
-        yield ComposePlace(lab, network.link(first, second))
+        page_link = links.link(first, second, listener=network.listener())
+        yield ComposePlace(lab, network, links.link(first, second), page_link)

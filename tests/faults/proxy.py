@@ -285,9 +285,13 @@ class Network:
     ) -> None:
         self.close()
 
-    def link(self, *targets: int, port: int = 0, host: str = "127.0.0.1") -> Link:
-        """A new link to these ports of an address of loopback, from ``port`` there (0: one that the system gives away)."""
-        listener = socket.create_server((host, port), backlog=256)
+    def link(
+        self, *targets: int, port: int = 0, host: str = "127.0.0.1", listener: socket.socket | None = None
+    ) -> Link:
+        """A new link to these ports of an address of loopback, from ``port`` there (0: one that the system gives away).
+        ``listener``: a socket that listens at an address of the same name, maybe in another network namespace.
+        """
+        listener = listener or socket.create_server((host, port), backlog=256)
         listener.setblocking(False)
         made = Link(self, listener, targets)
 
