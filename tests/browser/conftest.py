@@ -6,7 +6,6 @@ without Debian's chromium. SALTERN_REQUIRE_BROWSER=1 makes a missing browser a f
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import shutil
@@ -74,14 +73,11 @@ def chromium_program() -> str:
     return program
 
 
-@contextlib.contextmanager
-def _chromium(playwright: Playwright, program: str | Path) -> Iterator[Browser]:
+def _chromium(playwright: Playwright, program: str | Path) -> Browser:
     # Chromium's own sandbox does not work for root; the page is ours.
-    chromium = playwright.chromium.launch(
+    return playwright.chromium.launch(
         executable_path=program, args=["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
     )
-    yield chromium
-    chromium.close()
 
 
 @pytest.fixture(scope="session")

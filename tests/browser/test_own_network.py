@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -48,9 +47,6 @@ def test_the_machine_is_not_in_it(network: OwnNetwork, tmp_path: Path) -> None:
     program = network.program("ip", tmp_path)
     shown = subprocess.run([program, "-brief", "link"], capture_output=True, text=True, timeout=30, check=True)
     assert [line.split()[0] for line in shown.stdout.splitlines()] == ["lo"]
-    with network.listener() as listener, socket.socket() as outside:
-        # The port is free here.
-        outside.bind(listener.getsockname())
 
 
 def test_it_ends_with_its_last_process(network: OwnNetwork, tmp_path: Path) -> None:
