@@ -23,7 +23,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from statecore.host import namespaces
-from statecore.host.rooted_path import MAX_LINKS, below
+from statecore.host.beneath import MAX_LINKS
+from statecore.host.rooted_path import below
 from statecore.model.errors import HostError
 from statecore.model.lazy import lazy_module
 from statecore.model.log_levels import unlogged

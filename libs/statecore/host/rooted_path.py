@@ -21,19 +21,14 @@ from functools import lru_cache
 from pathlib import Path, PosixPath
 from typing import IO, TYPE_CHECKING, Any, ClassVar, NoReturn
 
+from statecore.host import beneath
+from statecore.host.beneath import Links
 from statecore.model.lazy import lazy_module
 
 if TYPE_CHECKING:
     import shutil
 else:
     shutil = lazy_module("shutil")
-
-#: Number of symbolic links that Linux follows in one path.
-MAX_LINKS = 40
-
-_OUTSIDE = "the path leads outside of the directory"
-
-_DIRECTORY = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 #: Mode of ``open`` -> flags of open(2).
 _FLAGS = {
@@ -53,8 +48,8 @@ class RootedPath(PosixPath):
 
     #: The root directory. A path made from another path has the same class and therefore the same root.
     top: ClassVar[str]
-    #: True: an absolute link, and ``..`` at the root, raise PermissionError. False: both mean the root, as after a chroot.
-    strict: ClassVar[bool] = False
+    #: Links.IN_ROOT: an absolute link, and ``..`` at the root, mean the root. Links.BENEATH: both raise LeadsOutside.
+    links: ClassVar[Links] = Links.IN_ROOT
 
     def __fspath__(self) -> NoReturn:
         raise TypeError(f"{self} is a path of a mounted host: use its methods, or rooted_path.located")
@@ -67,10 +62,10 @@ class RootedPath(PosixPath):
         still pass O_NOFOLLOW or follow_symlinks=False.
         """
         parts = self._parts_below()
-        ways = [os.open(self.top, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)]
+        ways = [os.open(self.top, beneath.DIRECTORY)]
         try:
             with self._named():
-                name = _walked(ways, parts, follow, strict=self.strict)
+                name = beneath.walked(ways, parts, follow=follow, links=self.links)
                 yield name, ways[-1]
         finally:
             for way in ways:
@@ -222,7 +217,7 @@ def below(root: Path) -> type[RootedPath]:
 def confined(directory: Path) -> Iterator[RootedPath]:
     """Open a directory and yield its path. No operation of the path, or of a path made from it, leaves the directory.
 
-    A link or a ``..`` that leads out of the directory raises PermissionError. The yielded path names an open descriptor
+    A link or a ``..`` that leads out of the directory raises LeadsOutside. The yielded path names an open descriptor
     (/proc/self/fd/N), so it stays the same directory when a component of ``directory`` is replaced. It is valid inside
     the block. Raises OSError when ``directory`` is not a directory.
     """
@@ -238,7 +233,7 @@ def confined(directory: Path) -> Iterator[RootedPath]:
 
 @lru_cache(maxsize=16)
 def _confined_class(top: str) -> type[RootedPath]:
-    return type("ConfinedPath", (RootedPath,), {"top": top, "strict": True, "__slots__": ()})
+    return type("ConfinedPath", (RootedPath,), {"top": top, "links": Links.BENEATH, "__slots__": ()})
 
 
 @contextlib.contextmanager
@@ -342,45 +337,3 @@ def remove_tree(path: Path) -> None:
     """
     with located(path) as (name, way):
         shutil.rmtree(name, dir_fd=way)
-
-
-def _walked(ways: list[int], parts: list[str], follow: bool, *, strict: bool) -> str:
-
-    waiting = parts[::-1]
-    links = 0
-    while waiting:
-        part = waiting.pop()
-        if part == "..":
-            if len(ways) > 1:
-                os.close(ways.pop())
-            elif strict:
-                raise PermissionError(errno.EPERM, _OUTSIDE)
-            continue
-        if not waiting and not follow:
-            return part
-        target = _link(part, ways[-1])
-        if target is None:
-            if not waiting:
-                return part
-            ways.append(os.open(part, _DIRECTORY, dir_fd=ways[-1]))
-            continue
-        links += 1
-        if links > MAX_LINKS:
-            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
-        if target.startswith("/"):
-            if strict:
-                raise PermissionError(errno.EPERM, _OUTSIDE)
-            while len(ways) > 1:
-                os.close(ways.pop())
-        waiting.extend(piece for piece in reversed(target.split("/")) if piece not in ("", "."))
-    return "."
-
-
-def _link(name: str, way: int) -> str | None:
-
-    try:
-        return os.readlink(name, dir_fd=way)
-    except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.ENOENT):
-            raise
-        return None
