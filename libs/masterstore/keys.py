@@ -103,6 +103,9 @@ KEYS: tuple[KeySpec, ...] = (
     KeySpec("schema", "salt:schema", "string", "none: one number", "mworker", "all", "one number", "version of this table"),
 )  # fmt: skip
 
+#: What a minion's id must not begin with for the key ``<minion>:<fun>``: it could then be a key of another row.
+_OTHERS = ("salt:", "load:", "ret:", ":")
+
 #: ``module.function``, or several separated by commas.
 _FUNCTIONS = re.compile(r"[\w-]+\.[\w.-]+(,[\w-]+\.[\w.-]+)*")
 
@@ -175,9 +178,10 @@ def large(jid: str) -> str:
 def last_jid(minion: str, fun: str) -> tuple[str, ...]:
     """Redis key of the JID of a function's last job on a minion, as a tuple of one; () if the name could be another key's.
 
-    The minion chooses both parts: a minion named ``salt`` could return a function named ``keys:accepted``.
+    The minion chooses both parts: a minion named ``salt`` could return a function named ``keys:accepted``. An id that
+    begins with ":" has no such key, because ``:mine`` would have the key of ``salt:mine`` in a Redis Cluster.
     """
-    if _FUNCTIONS.fullmatch(fun) is None or minion in ("load", "ret") or minion.startswith("salt:"):
+    if _FUNCTIONS.fullmatch(fun) is None or minion in ("load", "ret") or minion.startswith(_OTHERS):
         return ()
     return (f"{minion}:{fun}",)
 
@@ -228,7 +232,7 @@ def request(request_id: str) -> str:
 
 def own_job(minion: str, own_id: str) -> str:
     """Redis key of the JID of a job that a minion started itself; ``own_id`` is the minion's id of the job."""
-    return f"salt:own:{minion}:{own_id}"
+    return f"salt:own:{_part(minion)}:{own_id}"
 
 
 def spent(minion: str) -> str:
@@ -289,7 +293,15 @@ def pillar_cache(minion: str) -> str:
 
 def nonce(minion: str, value: str) -> str:
     """Redis key that exists while the nonce of a minion's request is remembered, so that a repeated request is recognised."""
-    return f"salt:nonce:{minion}:{value}"
+    return f"salt:nonce:{_part(minion)}:{value}"
+
+
+def _part(minion: str) -> str:
+    """Return a minion id as keys contain it that have another part behind it: without ":", so that the part ends there.
+
+    An id without ":" and "%" stays as it is.
+    """
+    return minion.replace("%", "%25").replace(":", "%3A")
 
 
 def token(digest: str) -> str:
