@@ -447,6 +447,20 @@ MUTATIONS = (
         "if True:",
         "test_audit.py::test_refusals_do_not_push_everything_else_out",
     ),
+    Mutation(
+        "an id that begins with a colon has no key of its functions",
+        "libs/masterstore/keys.py",
+        '_OTHERS = ("salt:", "load:", "ret:", ":")',
+        '_OTHERS = ("salt:", "load:", "ret:")',
+        "test_key_names.py::test_two_things_do_not_share_a_key",
+    ),
+    Mutation(
+        "a minion's part of a key ends where the next part begins",
+        "libs/masterstore/keys.py",
+        'return minion.replace("%", "%25").replace(":", "%3A")',
+        "return minion",
+        "test_key_names.py::test_two_things_do_not_share_a_key",
+    ),
 )  # fmt: skip
 
 
