@@ -14,7 +14,24 @@ from masterstore.cluster_keys import cluster_name, plain_name
 #: Texts that minions, operators and runners choose. Separators and names of other keys are likely in them.
 FREE = st.lists(
     st.sampled_from(
-        [":", "%", "%3A", "{", "}", "salt", "{salt}", "load", "ret", "mine", "own", "keys", "a", "test.ping", "minions", "é"]
+        [
+            ":",
+            "%",
+            "%3A",
+            "{",
+            "}",
+            "salt",
+            "{salt}",
+            "load",
+            "ret",
+            "mine",
+            "own",
+            "keys",
+            "a",
+            "test.ping",
+            "minions",
+            "é",
+        ]
     ),
     min_size=1,
     max_size=5,
@@ -100,8 +117,16 @@ MET: dict[str, tuple[str | tuple[str, ...], str, Callable[[str], str]]] = {
     "the function of a minion, a bank": (keys.last_jid(":bank", "a.b"), keys.bank("a.b"), cluster_name),
     "the function of a minion, a lock": (keys.last_jid(":lock", "a.b"), keys.lock("a.b"), cluster_name),
     "the function of a minion, a request": (keys.last_jid(":request", "a.b"), keys.request("a.b"), cluster_name),
-    "the function of a minion, jobs by user": (keys.last_jid(":idx:user", "a.b"), keys.index("user", "a.b"), cluster_name),
-    "the function of a minion, jobs that wait": (keys.last_jid(":waiting", "a.b"), keys.waiting_of("a.b"), cluster_name),
+    "the function of a minion, jobs by user": (
+        keys.last_jid(":idx:user", "a.b"),
+        keys.index("user", "a.b"),
+        cluster_name,
+    ),
+    "the function of a minion, jobs that wait": (
+        keys.last_jid(":waiting", "a.b"),
+        keys.waiting_of("a.b"),
+        cluster_name,
+    ),
     "the function of a minion, readers of events": (
         keys.last_jid(":events:group", "a.b"),
         keys.event_group("a.b"),
