@@ -12,26 +12,33 @@ from __future__ import annotations
 
 import os
 import socket
+from collections import deque
 from collections.abc import Iterator, Mapping
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 from masterstore import keys
 from masterstore.audit_chain import (
+    REFUSED,
+    RENEWED_MS,
     AuditRecord,
     Seal,
     SealName,
     Verified,
+    code_line,
     digest_of,
     entry_text,
     fault_of,
     first_kept,
     hash_of,
+    named_workers,
     number_of,
+    read_place,
     read_seal,
     verify,
 )
 from masterstore.client import Client, text
-from masterstore.errors import StoreCorrupt
+from masterstore.errors import StoreCorrupt, StoreError, StoreUnavailable
 from masterstore.record_mac import AUDIT_END, AUDIT_ENTRY, AUDIT_SEAL, Records
 
 #: Entries or seals that are read at once.
@@ -46,22 +53,19 @@ _ATTEMPTS = 5
 #: Checks of a record that seems to be changed.
 _TRIES = 3
 
+#: Entries that a process keeps while Redis does not answer. The oldest are dropped; `verify` then finds the gap.
+_OWED = 1000
+
+#: Milliseconds between the stream ids of two entries among which a doubtful entry is looked for: the time that an
+#: operation on Redis may take, and the difference of two clocks.
+_LOOKED_BACK_MS = 300_000
+
 #: KEYS: end, entries. ARGV: the end that the worker knows; stream id of its last entry; most entries.
-#: Returns {end, its code} if the end is another one, otherwise {lines of id and code; last id; number; bytes}.
+#: Returns {end, its code} if the end is another one, otherwise {the entries, as XRANGE returns them}.
 _GATHER = """
 local stored = redis.call('HMGET', KEYS[1], 'seal', 'mac')
 if (stored[1] or '') ~= ARGV[1] then return {stored[1] or '', stored[2] or ''} end
-local lines, last, size = {}, ARGV[2], 0
-local entries = redis.call('XRANGE', KEYS[2], '(' .. ARGV[2], '+', 'COUNT', ARGV[3])
-for at, entry in ipairs(entries) do
-  local mac = ''
-  for i = 1, #entry[2], 2 do
-    if entry[2][i] == 'mac' then mac = entry[2][i + 1] end
-    if entry[2][i] == 'entry' then size = size + #entry[2][i + 1] end
-  end
-  lines[at], last = entry[1] .. ' ' .. mac .. '\\n', entry[1]
-end
-return {table.concat(lines), last, #entries, size}
+return {redis.call('XRANGE', KEYS[2], '(' .. ARGV[2], '+', 'COUNT', ARGV[3])}
 """
 
 #: KEYS: end, entries, seals. ARGV: the end that the seal follows; seal, its code, its code as the end; id of the oldest seal
@@ -78,16 +82,51 @@ return 1
 """
 
 
+class _Owed(NamedTuple):
+    """An entry that is to be appended: its fields, and the time of the action in milliseconds since 1970."""
+
+    fields: Mapping[str, object]
+    at: int
+
+
+class _Doubt(NamedTuple):
+    """An entry about which Redis gave no answer: its code, its time, and what to append if Redis does not have it.
+
+    ``owed`` is None for an entry that a script writes together with a job: without the entry there is no job.
+    """
+
+    mac: bytes
+    at: int
+    owed: _Owed | None
+
+
+@dataclass(slots=True)
 class _Writer:
     """The state of one process as a writer of audit entries: its name, its count of entries, and those not sealed yet."""
 
-    def __init__(self, pid: int) -> None:
-        self.pid = pid
-        self.name = f"{socket.gethostname()[:40]}-{pid}-{os.urandom(4).hex()}"
-        #: The last count that was given, the last one that Redis confirmed, and the number of unconfirmed ones after it.
-        self.given = self.sure = self.unsure = 0
-        #: The count that the last own seal contains, and the time of the first entry after it.
-        self.sealed = self.since = 0
+    pid: int
+    name: str = ""
+    #: The last count that was given, and the last one that Redis confirmed.
+    given: int = 0
+    sure: int = 0
+    #: Number of entries directly before the next one that were dropped.
+    unsure: int = 0
+    #: The count that the last own seal contains, the time of the first entry after it, and the time of the last entry.
+    sealed: int = 0
+    since: int = 0
+    last: int = 0
+    #: The entry that was made last, until Redis confirms it.
+    made: _Doubt | None = None
+    doubt: _Doubt | None = None
+    owed: deque[_Owed] = field(default_factory=deque)
+
+    def __post_init__(self) -> None:
+        self.name = f"{socket.gethostname()[:40]}-{self.pid}-{os.urandom(4).hex()}"
+
+    @property
+    def clear(self) -> bool:
+        """Whether every entry of this writer is in the record and sealed."""
+        return self.sure == self.sealed and not self.doubt and not self.owed and not self.unsure
 
 
 class Audit:
@@ -107,51 +146,116 @@ class Audit:
     # --- entries
 
     def entry(self, fields: Mapping[str, object], at_ms: int) -> tuple[bytes, bytes]:
-        """Return (JSON text, authentication code) of the next entry of this process, for a script that appends it.
+        """Return (JSON text, authentication code) of the next entry of this process, for a script that appends it
+        together with a job.
 
         Call ``confirm`` when it is known whether Redis has the entry. ``fields``: JSON values. ``at_ms``: milliseconds
-        since 1970.
+        since 1970. Entries that Redis did not confirm are settled first; raises StoreError if that fails.
         """
-        me = self._writer()
-        made = entry_text(fields, me.name, me.given + 1, at_ms, me.unsure)
-        me.since = me.since or at_ms
-        return made, self._records.code(AUDIT_ENTRY, made)
+        self._settle(at_ms)
+        return self._make(fields, at_ms, None)
 
     def confirm(self, written: bool | None) -> None:
-        """Record whether Redis stored the entry that ``entry`` returned last: True, False, or None if that is not known."""
+        """Record whether Redis stored the entry that was made last: True, False, or None if that is not known."""
         me = self._me
+        made, me.made = me.made, None
         if written:
             me.given += 1
             me.sure, me.unsure = me.given, 0
         elif written is None:
-            me.given += 1
-            me.unsure += 1
+            me.doubt = made
 
     def append(self, fields: Mapping[str, object], at_ms: int) -> None:
-        """Append an entry with these fields (JSON values) to the audit record. Raises StoreError; then the entry may be
-        missing.
+        """Append an entry with these fields (JSON values) to the audit record.
+
+        Raises StoreUnavailable if Redis does not answer: the entry is kept, and appended by the next operation that
+        Redis answers. Raises StoreError if Redis refuses the entry: it is not in the record.
         """
-        made, mac = self.entry(fields, at_ms)
-        written = None
+        me = self._writer(at_ms)
+        if len(me.owed) >= _OWED:
+            me.owed.popleft()
+            me.given, me.unsure = me.given + 1, me.unsure + 1
+        entry = _Owed(fields, at_ms)
+        me.owed.append(entry)
+        try:
+            self._settle(at_ms)
+        except StoreUnavailable:
+            raise
+        except StoreError:
+            if entry in me.owed:
+                me.owed.remove(entry)
+            raise
+
+    def _make(self, fields: Mapping[str, object], at_ms: int, owed: _Owed | None) -> tuple[bytes, bytes]:
+        me = self._writer(at_ms)
+        text_of_entry = entry_text(fields, me.name, me.given + 1, at_ms, me.unsure)
+        mac = self._records.code(AUDIT_ENTRY, text_of_entry)
+        me.since, me.last = me.since or at_ms, at_ms
+        me.made = _Doubt(mac, at_ms, owed)
+        return text_of_entry, mac
+
+    def _settle(self, now_ms: int) -> None:
+        """Find out whether Redis has the entry that it did not confirm, and append the entries that are owed. Raises
+        StoreError.
+        """
+        me = self._writer(now_ms)
+        if me.doubt is not None:
+            if self._has(me.doubt):
+                me.given += 1
+                me.sure, me.unsure = me.given, 0
+            elif me.doubt.owed is not None:
+                me.owed.appendleft(me.doubt.owed)
+            me.doubt = None
+        while me.owed:
+            self._append(me.owed.popleft(), now_ms)
+
+    def _append(self, owed: _Owed, now_ms: int) -> None:
+        # The time in an entry is that of its writing: `verify` compares it with the stream id.
+        late = {"happened": owed.at} if owed.at != now_ms else {}
+        made, mac = self._make({**owed.fields, **late}, now_ms, owed)
+        written: bool | None = None
         try:
             self._client.call("execute_command", "XADD", keys.AUDIT, "*", "entry", made, "mac", mac)
             written = True
+        except StoreUnavailable:
+            raise
+        except StoreError as error:
+            # Redis answered: the entry is not in the record. The caller of ``append`` decides about it.
+            written = False
+            self._me.owed.appendleft(owed)
+            raise StoreError(f"{REFUSED}: {error}") from error
         finally:
             self.confirm(written)
 
-    def _writer(self) -> _Writer:
-        """Return the _Writer of this process. After a fork the child gets a new one with a name of its own."""
-        if self._me.pid != os.getpid():
+    def _has(self, doubt: _Doubt) -> bool:
+        """Return whether the record in Redis contains an entry with this code. Raises StoreError."""
+        newest = "+"
+        while page := self._client.call("xrevrange", keys.AUDIT, max=newest, count=_PAGE):
+            for stream_id, found in page:
+                if _bytes(found.get(b"mac")) == doubt.mac:
+                    return True
+                if number_of(text(stream_id))[0] < doubt.at - _LOOKED_BACK_MS:
+                    return False
+            newest = f"({text(page[-1][0])}"
+        return False
+
+    def _writer(self, now_ms: int | None = None) -> _Writer:
+        """Return the _Writer of this process. A child process after a fork, and a process that wrote nothing for
+        RENEWED_MS before ``now_ms``, get a new one with a name of its own.
+        """
+        me = self._me
+        silent = now_ms is not None and me.last and me.clear and now_ms - me.last > RENEWED_MS
+        if me.pid != os.getpid() or silent:
             self._me = _Writer(os.getpid())
         return self._me
 
     @property
     def unsealed(self) -> bool:
-        """Return whether this process wrote entries since it last appended a seal (digest with an authentication code)
-        over the entries.
+        """Return whether this process has entries that no seal (digest with an authentication code) of its own covers, or
+        that Redis did not confirm yet.
         """
         me = self._me
-        return me.sure > me.sealed and me.pid == os.getpid()
+        return me.pid == os.getpid() and (me.sure > me.sealed or me.doubt is not None or bool(me.owed))
 
     # --- seals
 
@@ -164,6 +268,7 @@ class Audit:
         sealed, if the chain became shorter than this process saw it, or if the recorded end was changed.
         """
         sealed, wrong = 0, None
+        self._settle(now_ms)
         for _ in range(_ATTEMPTS):
             with self._client.calling():
                 arguments = [self._end, self._last.last, _COVERED]
@@ -171,12 +276,12 @@ class Audit:
             if len(found) == 2:
                 wrong = self._follow(_bytes(found[0]), _bytes(found[1])) or wrong
                 continue
-            lines, last, count, size = _bytes(found[0]), text(found[1]), int(found[2]), int(found[3])
-            if not count and not self.unsealed:
+            covered = [_record("entry", entry) for entry in found[0]]
+            if not covered and not self.unsealed:
                 break
-            if self._write(lines, last, count, size, now_ms, kept, most_bytes):
-                sealed += count
-                if count < _COVERED:
+            if self._write(covered, now_ms, kept, most_bytes):
+                sealed += len(covered)
+                if len(covered) < _COVERED:
                     break
         if wrong is not None:
             raise wrong
@@ -200,14 +305,15 @@ class Audit:
             return StoreCorrupt(keys.AUDIT_END, f"{fault}. {advice}")
         return None
 
-    def _write(self, lines: bytes, last: str, count: int, size: int, now_ms: int, kept: int, most_bytes: int) -> bool:
-        """Append a seal (digest with an authentication code) over ``count`` entries to the chain of seals. Return
+    def _write(self, covered: list[AuditRecord], now_ms: int, kept: int, most_bytes: int) -> bool:
+        """Append a seal (digest with an authentication code) over the entries ``covered`` to the chain of seals. Return
         False if another process sealed at the same time.
-
-        ``lines``: a line with stream id and authentication code for each entry; ``last``: stream id of the last entry;
-        ``size``: bytes of the entries.
         """
         me, before = self._writer(), self._last
+        count, size = len(covered), sum(len(entry.text) for entry in covered)
+        # An entry without a valid code names no worker: whoever can write to Redis could make up counts by it.
+        places = [read_place(each.text) for each in covered if not fault_of(self._records, AUDIT_ENTRY, *each[1:])]
+        counts, named_since = named_workers(before, places, now_ms)
         total, size_of_all = before.total + count, before.total_size + size
         # A seal that leaves entries over says nothing of the newest ones.
         whole = count < _COVERED
@@ -216,16 +322,18 @@ class Audit:
             number=before.number + 1,
             prev=self._name.hash,
             at=now_ms,
-            last=last,
+            last=covered[-1].stream_id if covered else before.last,
             count=count,
             size=size,
-            digest=digest_of(lines),
+            digest=digest_of(b"".join(map(code_line, covered))),
             total=total,
             total_size=size_of_all,
             first=dropped[1].number + 1 if dropped else before.first,
             by=me.name,
             no=me.sure if whole else me.sealed,
             since=me.since,
+            counts=counts,
+            named_since=named_since,
         )
         made = seal.text()
         mac = self._records.code(AUDIT_SEAL, made)
@@ -317,6 +425,13 @@ class Audit:
 def _after(stream_id: str) -> str:
     ms, sequence = number_of(stream_id)
     return f"{ms}-{sequence + 1}"
+
+
+def _record(field_of_text: str, entry: Any) -> AuditRecord:
+    """Return an entry of a stream, as a script returns it ([id, [field, value, ...]]), as AuditRecord."""
+    stream_id, flat = entry
+    found = dict(zip(map(_bytes, flat[::2]), map(_bytes, flat[1::2]), strict=True))
+    return AuditRecord(text(stream_id), found.get(field_of_text.encode(), b""), found.get(b"mac", b""))
 
 
 def _bytes(value: Any) -> bytes:

@@ -10,7 +10,7 @@ which skips a key of the wrong type and reports it among the faults in the scrip
 
 from __future__ import annotations
 
-from masterstore import keys, life
+from masterstore import audit_chain, keys, life
 
 #: Jobs for more minions than this are in the index of wide jobs only, and not in the index of each minion.
 WIDE = 100
@@ -162,15 +162,16 @@ if redis.call('EXISTS', KEYS[2]) == 1 then return {{-1, '', {{}}, {{}}}} end
 local jid, ttl, now, base = ARGV[1], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[11])
 local when_back, away_since = tonumber(ARGV[13]), tonumber(ARGV[14])
 local first, last = 21, 20 + tonumber(ARGV[15])
+-- A job without an entry in the audit record is not published. A job that cannot be published is not recorded either.
+local entry = ARGV[19] ~= '' and redis.pcall('XADD', KEYS[7], '*', 'entry', ARGV[19], 'mac', ARGV[20])
+if type(entry) == 'table' and entry.err then return redis.error_reply('{audit_chain.REFUSED}: ' .. entry.err) end
 redis.call('SET', KEYS[2], ARGV[2], 'EX', ttl)
--- A job that cannot be published is not recorded either.
 local id = redis.pcall('XADD', KEYS[6], 'MAXLEN', '~', ARGV[6], '*', 'load', ARGV[10], 'mac', ARGV[17])
 if type(id) == 'table' and id.err then
   redis.call('DEL', KEYS[2])
+  if entry then redis.call('XDEL', KEYS[7], entry) end
   return id
 end
--- The audit record says what is published, and nothing else.
-if ARGV[19] ~= '' then try('XADD', KEYS[7], '*', 'entry', ARGV[19], 'mac', ARGV[20]) end
 redis.call('DEL', KEYS[3], KEYS[4], KEYS[5])
 local counts = {{expected = 0, created = now, bytes = #ARGV[2]}}
 if when_back > 0 then counts.when_back_until = when_back end

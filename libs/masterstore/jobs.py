@@ -147,7 +147,8 @@ class Jobs(Lives):
         time a minion that was away may still run the job; 0: only minions that receive it now.
         ``when_back_until_ms``: until this time the job is kept for absent minions; 0: it does not wait.
         ``pinned``: publish to the ids in ``expected`` instead of the target. ``audited``: fields of an entry that is
-        appended to the audit record in the same step; None: no entry. All times are milliseconds since
+        appended to the audit record in the same step; None: no entry. If the entry cannot be appended, StoreError is
+        raised and nothing is published. All times are milliseconds since
         1970.
         """
         jid, functions = str(load["jid"]), _functions(load.get("fun"))
@@ -175,8 +176,7 @@ class Jobs(Lives):
                 outcome, answer, away, faults = self._publish(
                     keys=names, args=[*arguments, *expected, *functions, *offline]
                 )
-            # Unknown, and so reported by the next entry, if the key of the record has another type.
-            written = None if faults and keys.AUDIT.encode() in faults else outcome == 1
+            written = outcome == 1
         finally:
             if audited is not None:
                 self._audit.confirm(written)

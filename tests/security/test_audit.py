@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import json
 import signal
-from collections.abc import Callable
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +25,12 @@ from masterstore.audit_chain import (
     digest_of,
     entry_text,
     hash_of,
+    named_workers,
+    read_place,
     verify,
 )
 from masterstore.client import Client
-from masterstore.errors import JidTaken, StoreCorrupt, StoreError
+from masterstore.errors import JidTaken, StoreCorrupt, StoreUnavailable
 from masterstore.jobs import Jobs
 from masterstore.record_mac import AUDIT_END, AUDIT_ENTRY, AUDIT_SEAL, Records
 from masterstore.store import Store
@@ -53,10 +59,11 @@ class Record:
         self.counts = {"w1": 0, "w2": 0}
         self.last = Seal()
 
-    def write(self, by: str, *, unsure: int = 0, who: str = "ann") -> AuditRecord:
+    def write(self, by: str, *, unsure: int = 0, who: str = "ann", at: int = 1000) -> AuditRecord:
         self.counts[by] += 1 + unsure
-        text = entry_text({"act": "publish", "who": who}, by, self.counts[by], 1000, unsure)
-        entry = AuditRecord(f"{len(self.entries) + 1}-0", text, self.records.code(AUDIT_ENTRY, text))
+        text = entry_text({"act": "publish", "who": who}, by, self.counts[by], at, unsure)
+        last = int(self.entries[-1].stream_id[:-2]) if self.entries else 0
+        entry = AuditRecord(f"{last + 1}-0", text, self.records.code(AUDIT_ENTRY, text))
         self.entries.append(entry)
         return entry
 
@@ -64,6 +71,7 @@ class Record:
         covered = [entry for entry in self.entries if int(entry.stream_id[:-2]) > int(self.last.last[:-2])]
         size = sum(len(entry.text) for entry in covered)
         before = self.last
+        counts, named_since = named_workers(before, [read_place(entry.text) for entry in covered], 2000)
         self.last = Seal(
             number=before.number + 1,
             prev=hash_of(*self.seals[-1][1:]) if self.seals else "",
@@ -74,10 +82,12 @@ class Record:
             digest=digest_of(b"".join(map(code_line, covered))),
             total=before.total + len(covered),
             total_size=before.total_size + size,
-            first=1,
+            first=max(1, before.first),
             by=by,
             no=self.counts[by],
             since=1000,
+            counts=counts,
+            named_since=named_since,
         )
         text = self.last.text()
         self.seals.append(
@@ -121,8 +131,27 @@ def exchange(items: list[AuditRecord], one: int, other: int) -> None:
     items[one], items[other] = second._replace(stream_id=first.stream_id), first._replace(stream_id=second.stream_id)
 
 
-def repeat(record: Record, number: int) -> None:
-    record.entries.append(record.entries[number]._replace(stream_id="99-0"))
+def repeat(record: Record, number: int, stream_id: str = "99-0") -> None:
+    record.entries.append(record.entries[number]._replace(stream_id=stream_id))
+
+
+def late_seal(record: Record) -> None:
+    """Seal the record at a time that is ten minutes after its entries."""
+    record.seal("w1")
+    record.last = replace(record.last, at=600_000)
+    text = record.last.text()
+    record.seals[-1] = record.seals[-1]._replace(text=text, mac=record.records.code(AUDIT_SEAL, text))
+    record.end = (text, record.records.code(AUDIT_END, text))
+
+
+def drop_oldest(record: Record, but: str = "") -> None:
+    """Remove the oldest seal and its entries, as a worker does when the record is full, and the entries of worker ``but``."""
+    record.last = replace(record.last, first=2)
+    record.seal("w1")
+    record.seals.pop(0)
+    del record.entries[:3]
+    if but:
+        record.entries = [entry for entry in record.entries if read_place(entry.text).by != but]
 
 
 def cut(record: Record) -> None:
@@ -175,6 +204,17 @@ ATTACKS: dict[str, Callable[[Record], object]] = {
     "an entry that is no JSON": lambda it: it.entries.append(AuditRecord("99-0", b"[[[[", b"0")),
     "an empty entry": lambda it: it.entries.append(AuditRecord("99-0", b"", b"")),
     "an empty seal": lambda it: it.seals.append(AuditRecord("99-0", b"", b"")),
+    # Finding 38.19: true entries of the past, and gaps that a worker itself reported.
+    "a true entry of another time appended": lambda it: repeat(it, 1, "9000000-0"),
+    "a true entry of another time of an unknown worker appended": lambda it: (
+        it.counts.update(w3=0), it.write("w3", at=9_000_000)),
+    "a true entry before its seal's time moved behind the seal": lambda it: (
+        it.counts.update(w3=0), late_seal(it), it.write("w3")),
+    "an entry removed that its worker reported as unconfirmed": lambda it: it.write("w1", unsure=1),
+    "sealed entries removed that their worker reported as unconfirmed": lambda it: (it.write("w1", unsure=2), it.seal("w1")),
+    "the oldest seals removed, and a true entry of an ended worker appended": lambda it: (
+        drop_oldest(it), it.counts.update(w0=4), it.write("w0")),
+    "the oldest seals removed, and all entries of a worker": lambda it: (drop_oldest(it, "w2")),
     "another master's record": lambda it: vars(it).update(vars(whole(STRANGER))),
 }  # fmt: skip
 
@@ -191,9 +231,12 @@ def test_a_record_that_nobody_changed_has_no_fault() -> None:
     found = verify(record.seals, record.entries, record.end, RECORDS, known=record.name(0))
     assert found == (9, 2, 1, record.name(), ())
     assert verify([], [], (b"", b""), RECORDS).faults == ()
-    # Entries of which Redis did not confirm that it has them may be missing.
-    record.write("w1", unsure=2)
-    record.seal("w1")
+    drop_oldest(record)
+    assert record.faults() == ()
+    # A worker that a seal of the past named, and a new one.
+    record.counts["w3"] = 0
+    for by in ("w2", "w3"):
+        record.write(by)
     assert record.faults() == ()
 
 
@@ -210,19 +253,24 @@ def client(redis_url: str) -> Client:
     return Client(redis_url, timeout=5, client_name="test")
 
 
+def now() -> int:
+    """Milliseconds since 1970."""
+    return int(time.time() * 1000)
+
+
 def test_workers_share_one_record(client: Client) -> None:
     workers = [Audit(client, RECORDS) for _ in range(3)]
     for number in range(30):
-        workers[number % 3].append({"act": "publish", "who": str(number)}, number)
+        workers[number % 3].append({"act": "publish", "who": str(number)}, now())
         if number % 7 == 0:
-            workers[number % 2].seal(number, kept=1000)
+            workers[number % 2].seal(now(), kept=1000)
     found = workers[0].verify()
     assert (found.entries, found.unsealed, found.first, found.faults) == (30, 1, 1, ())
     assert [json.loads(entry.text)["who"] for entry in workers[1].entries()] == [str(number) for number in range(30)]
-    assert [worker.seal(99, kept=1000) for worker in workers] == [1, 0, 0]
+    assert [worker.seal(now(), kept=1000) for worker in workers] == [1, 0, 0]
     # Each says how many entries it wrote; then there is nothing to say any more.
     assert workers[0].verify().last.number == 8
-    assert [worker.seal(99, kept=1000) for worker in workers] == [0, 0, 0]
+    assert [worker.seal(now(), kept=1000) for worker in workers] == [0, 0, 0]
     assert workers[0].verify().last.number == 8
 
 
@@ -230,9 +278,9 @@ def test_workers_share_one_record(client: Client) -> None:
 def test_the_oldest_entries_leave_with_their_seals(client: Client, kept: int, most_bytes: int) -> None:
     worker, other = Audit(client, RECORDS), Audit(client, RECORDS)
     for number in range(60):
-        (worker if number % 2 else other).append({"act": "publish", "who": "ann"}, number)
+        (worker if number % 2 else other).append({"act": "publish", "who": "ann"}, now())
         if number % 3 == 0:
-            worker.seal(number, kept=kept, most_bytes=most_bytes)
+            worker.seal(now(), kept=kept, most_bytes=most_bytes)
     entries = list(worker.entries())
     assert 5 <= len(entries) <= 15
     found = other.verify()
@@ -245,27 +293,27 @@ def test_the_oldest_entries_leave_with_their_seals(client: Client, kept: int, mo
 @pytest.mark.parametrize("attack", ["set back", "end deleted", "end forged"])
 def test_a_worker_says_that_the_record_was_changed_and_goes_on(client: Client, attack: str) -> None:
     worker, other = Audit(client, RECORDS), Audit(client, STRANGER)
-    for number in range(3):
-        worker.append({"act": "a"}, number)
-        worker.seal(number, kept=10)
+    for _ in range(3):
+        worker.append({"act": "a"}, now())
+        worker.seal(now(), kept=10)
     old = client.redis.hgetall(keys.AUDIT_END)
-    worker.append({"act": "b"}, 4)
-    worker.seal(4, kept=10)
+    worker.append({"act": "b"}, now())
+    worker.seal(now(), kept=10)
     if attack == "set back":
         client.redis.hset(keys.AUDIT_END, mapping=old)
     elif attack == "end deleted":
         client.redis.delete(keys.AUDIT_END)
     else:
-        other.append({"act": "forged"}, 5)
+        other.append({"act": "forged"}, now())
         with pytest.raises(StoreCorrupt):
-            other.seal(5, kept=10)
-    worker.append({"act": "c"}, 6)
+            other.seal(now(), kept=10)
+    worker.append({"act": "c"}, now())
     with pytest.raises(StoreCorrupt, match="audit verify"):
-        worker.seal(6, kept=10)
+        worker.seal(now(), kept=10)
     assert json.loads(list(worker.entries())[-1].text)["act"] == "c"
     assert worker.verify().faults
-    worker.append({"act": "d"}, 7)
-    assert worker.seal(7, kept=10) == 1
+    worker.append({"act": "d"}, now())
+    assert worker.seal(now(), kept=10) == 1
 
 
 def test_an_entry_has_a_bound(client: Client) -> None:
@@ -273,7 +321,7 @@ def test_an_entry_has_a_bound(client: Client) -> None:
     nested: list[object] = []
     nested.append(nested)
     for arg in (["x" * 1_000_000], [{b"bytes": 1}], nested, ["\ud800"], [{1: 2}]):
-        worker.append({"act": "publish", "arg": arg, "fun": "test.arg"}, 1)
+        worker.append({"act": "publish", "arg": arg, "fun": "test.arg"}, now())
     entries = list(worker.entries())
     assert all(len(entry.text) < 4096 for entry in entries)
     assert [json.loads(entry.text)["fun"] for entry in entries] == ["test.arg"] * 5
@@ -289,7 +337,7 @@ def test_a_publication_and_its_entry_are_one_step(client: Client) -> None:
 
     def publish(request: str) -> bool:
         audited = {"act": "publish", "who": "ann"}
-        return jobs.publish(LOAD, ["a"], request_id=request, ttl=100, now_ms=1, audited=audited).created
+        return jobs.publish(LOAD, ["a"], request_id=request, ttl=100, now_ms=now(), audited=audited).created
 
     assert [publish("one"), publish("one")] == [True, False]
     with pytest.raises(JidTaken):
@@ -297,22 +345,111 @@ def test_a_publication_and_its_entry_are_one_step(client: Client) -> None:
     (entry,) = audit.entries()
     assert json.loads(entry.text)["jid"] == LOAD["jid"]
     # The refused ones took no number.
-    audit.append({"act": "a"}, 2)
+    audit.append({"act": "a"}, now())
     assert audit.verify().faults == ()
 
 
-def test_an_answer_of_redis_that_was_lost_is_no_fault(client: Client, redis_url: str) -> None:
-    audit = Audit(client, RECORDS)
-    audit.append({"act": "a"}, 1)
-    client.redis.rename(keys.AUDIT, "away")
-    client.redis.set(keys.AUDIT, "another type")
-    with pytest.raises(StoreError):
-        audit.append({"act": "lost"}, 2)
-    client.redis.rename("away", keys.AUDIT)
-    audit.append({"act": "b"}, 3)
-    audit.seal(4, kept=10)
+@pytest.fixture
+def hasty(redis_url: str) -> Client:
+    """A client that waits 0.2 seconds for an answer."""
+    return Client(redis_url, timeout=0.2, client_name="hasty")
+
+
+@contextmanager
+def busy(client: Client) -> Iterator[None]:
+    """Keep Redis busy for one to two seconds, so that it receives commands and answers none. Wait for its end after the block."""
+    loop = "local e = redis.call('TIME')[1] + 2 while redis.call('TIME')[1] + 0 < e do end"
+    worker = threading.Thread(target=lambda: client.redis.execute_command("EVAL", loop, 0))
+    asked = time.monotonic()
+    worker.start()
+    until(lambda: time.monotonic() - asked > 0.1, 5, "Redis received the script")
+    try:
+        yield
+    finally:
+        worker.join(10)
+
+
+@pytest.mark.parametrize("written", [True, False], ids=["Redis wrote it", "Redis lost it"])
+def test_an_entry_without_an_answer_is_in_the_record_once(client: Client, hasty: Client, written: bool) -> None:
+    audit = Audit(hasty, RECORDS)
+    audit.append({"act": "a"}, now())
+    with busy(client):
+        for act in ("in doubt", "owed"):
+            with pytest.raises(StoreUnavailable):
+                audit.append({"act": act}, now())
+    # Redis has carried out by now what it received while it was busy.
+    newest = client.redis.xrevrange(keys.AUDIT, count=1)[0]
+    assert json.loads(newest[1][b"entry"])["act"] == "in doubt"
+    if not written:
+        client.redis.xdel(keys.AUDIT, newest[0])
+    until(lambda: sealed(audit), 10, "the worker sealed its entries")
     assert audit.verify().faults == ()
-    assert [json.loads(entry.text).get("unsure") for entry in audit.entries()] == [None, 1]
+    entries = [json.loads(entry.text) for entry in audit.entries()]
+    assert [entry["act"] for entry in entries] == ["a", "in doubt", "owed"]
+    assert [entry["no"] for entry in entries] == [1, 2, 3]
+
+
+def sealed(audit: Audit) -> bool:
+    """Seal the record, and return whether Redis answered."""
+    try:
+        return bool(audit.seal(now(), kept=10_000))
+    except StoreUnavailable:
+        return False
+
+
+def test_entries_that_a_worker_had_to_drop_are_a_finding(client: Client, hasty: Client) -> None:
+    audit = Audit(hasty, RECORDS)
+    audit.append({"act": "first"}, now())
+    client.redis.execute_command("CLIENT", "PAUSE", 1000, "ALL")
+    for number in range(1004):
+        with pytest.raises(StoreUnavailable):
+            audit.append({"act": str(number)}, now())
+    until(lambda: sealed(audit), 10, "the worker sealed its entries")
+    acts_found = [json.loads(entry.text)["act"] for entry in audit.entries()]
+    assert acts_found[:2] == ["first", "0"]
+    assert acts_found[-1] == "1003"
+    assert len(acts_found) < 1005
+    assert "entries of worker" in "".join(audit.verify().faults)
+
+
+#: What a writer of Redis does to the audit record before a request, and how he hides it behind the request.
+TAKEN_OUT: dict[str, tuple[Callable[[Client], object], Callable[[Client], object]]] = {
+    "renamed, and a text in its place": (
+        lambda it: (it.redis.rename(keys.AUDIT, "away"), it.redis.set(keys.AUDIT, "x")),
+        lambda it: it.redis.rename("away", keys.AUDIT)),
+    "renamed, and a list in its place": (
+        lambda it: (it.redis.rename(keys.AUDIT, "away"), it.redis.rpush(keys.AUDIT, "x")),
+        lambda it: it.redis.rename("away", keys.AUDIT)),
+    "every stream id used up": (
+        lambda it: it.redis.execute_command("XSETID", keys.AUDIT, f"{2**64 - 1}-{2**64 - 1}"), lambda it: None),
+    "a last entry with the largest stream id": (
+        lambda it: it.redis.execute_command("XADD", keys.AUDIT, f"{2**64 - 1}-{2**64 - 1}", "entry", "{}", "mac", "0"),
+        lambda it: it.redis.xdel(keys.AUDIT, f"{2**64 - 1}-{2**64 - 1}")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("attack", TAKEN_OUT)
+@pytest.mark.parametrize("action", ["publish", "runner", "wheel"])
+def test_no_entry_no_job(new_worker: NewWorker, redis_url: str, attack: str, action: str) -> None:
+    worker = new_worker()
+    worker.minion("web1")
+    client = Client(redis_url, timeout=5, client_name="test")
+    asked: dict[str, Any] = {
+        "publish": {"fun": "test.ping", "arg": [], "tgt": "*", "tgt_type": "glob", "request_id": "r"},
+        "runner": {"fun": "test.arg", "arg": ["a"], "kwarg": {}},
+        "wheel": {"fun": "key.delete", "kwarg": {"match": "web1"}},
+    }[action]
+    worker.control("wheel", "cli", fun="key.list_all")
+    take, put_back = TAKEN_OUT[attack]
+    take(client)
+    published = client.redis.xlen(keys.PUBLICATIONS)
+    answer = worker.control(action, "cli", **asked)
+    put_back(client)
+    assert answer[0] == "StoreError"
+    assert "the audit record salt:audit takes no entry" in answer[1]
+    assert client.redis.xlen(keys.PUBLICATIONS) == published
+    assert worker.store.jobs.recent(10) == []
+    assert list(worker.store.minion_keys.accepted()) == ["web1"]
 
 
 def acts(worker: Worker) -> list[dict[str, Any]]:

@@ -46,17 +46,30 @@ class AuditLog:
         return {"act": act, "who": who, **more} if self.options.audit else None
 
     def record(self, act: str, who: str, **more: object) -> None:
-        """Append an entry about an action to the audit record. If that fails, the entry is logged: the action happened already.
+        """Append an entry about an action that happened to the audit record.
 
+        While Redis does not answer, the worker keeps the entry and writes it later. An entry that Redis refuses is logged.
         ``act``: the kind of action; ``who``: a client key's name or a minion id.
+        """
+        try:
+            self.begin(act, who, **more)
+        except StoreError as error:
+            self.log.error("audit: not recorded: %s: %s", self.fields(act, who, **more), error)
+
+    def begin(self, act: str, who: str, **more: object) -> None:
+        """Append an entry about an action that begins now. Raises StoreError if Redis refuses the entry: the caller then
+        refuses the action.
+
+        While Redis does not answer, the worker keeps the entry and writes it later. ``act``: the kind of action;
+        ``who``: a client key's name or a minion id.
         """
         entry = self.fields(act, who, **more)
         if entry is None:
             return
         try:
             self.audit.append(entry, int(time.time() * 1000))
-        except StoreError as error:
-            self.log.error("audit: not recorded: %s: %s", entry, error)
+        except StoreUnavailable as error:
+            self.log.error("audit: recorded when Redis answers again: %s: %s", entry, error)
 
     def refused(self, client: str, cmd: str, why: str) -> None:
         """Record a refused command of an operator, at most 60 in a minute of one client key; further ones are logged."""

@@ -273,7 +273,8 @@ def job_returns(context: WorkerContext, client: str, fields: Mapping[str, object
 
 
 def runner(context: WorkerContext, client: str, fields: Mapping[str, object]) -> RunnerAnswer:
-    """Start a runner in a child process; return {"tag", "jid"}. Raises ControlError if too many runners run already.
+    """Start a runner in a child process; return {"tag", "jid"}. Raises ControlError if too many runners run already,
+    StoreError if the audit record refuses the entry about the runner.
 
     The runner's result is fired as the event ``<tag>/ret`` and kept in the job cache. A second request with the same
     ``request_id`` gets the same JID and starts nothing.
@@ -285,10 +286,7 @@ def runner(context: WorkerContext, client: str, fields: Mapping[str, object]) ->
     begun = begin_runner(context, request_id, call)
     if begun == jid:
         options, key_dir = context.options, context.key_dir
-
-        context.audit.record(
-            "runner", client, user=call.user, fun=call.fun, jid=jid, arg=load_of(call, context.options)["arg"]
-        )
+        audit_runner(context, client, request_id, call)
 
         def work() -> None:
             run_runner(call, options, key_dir)
@@ -314,6 +312,18 @@ def runner_call(
             hint = f" It is a module: `salt-run -d {fun}` shows its runners."
         raise ControlError("UnknownFunction", f"'{fun}' is not available.{hint}")
     return RunnerCall(next_jid(time.time(), ""), fun, function, arg, kwarg, user)
+
+
+def audit_runner(context: WorkerContext, who: str, request_id: str, call: RunnerCall) -> None:
+    """Append an entry about a runner that begins to the audit record. Raises StoreError if Redis refuses the entry; the
+    runner's job is then deleted.
+    """
+    arg = load_of(call, context.options)["arg"]
+    try:
+        context.audit.begin("runner", who, user=call.user, fun=call.fun, jid=call.jid, arg=arg)
+    except StoreError:
+        context.store.runner_jobs.drop(request_id, call.jid)
+        raise
 
 
 def begin_runner(context: WorkerContext, request_id: str, call: RunnerCall) -> str:

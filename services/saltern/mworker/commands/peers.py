@@ -23,7 +23,7 @@ from saltern.kit.links.rights import Call, Kind, rights_of_minion, runners_of_mi
 from saltern.mworker.authorise import NotAllowed, decided, reached
 from saltern.mworker.commands import control, wheel
 from saltern.mworker.deferred_reply import DeferredReply
-from saltern.mworker.runners.runner import RunnerCall, RunnerTools, load_of, run_runner, with_tools
+from saltern.mworker.runners.runner import RunnerCall, RunnerTools, run_runner, with_tools
 from saltern.mworker.worker_context import WorkerContext
 from saltwire.errors import PeerFault
 
@@ -101,10 +101,11 @@ def runner(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> A
         call = control.runner_call(context, fun, arg, kwarg, minion_id)
     except ControlError as error:
         return {**_FULL, "return": error.message, "success": False, "jid": ""} if full else error.message
-    if control.begin_runner(context, _request_id(minion_id, load), call) != call.jid:
+    request_id = _request_id(minion_id, load)
+    if control.begin_runner(context, request_id, call) != call.jid:
         # The child process that the first message started answers.
         return DeferredReply(None, refused={})
-    context.audit.record("runner", minion_id, fun=fun, jid=call.jid, arg=load_of(call, context.options)["arg"])
+    control.audit_runner(context, minion_id, request_id, call)
     work = partial(_run, call, context.options, context.key_dir, full=full)
     return DeferredReply(work, refused={}, lost=partial(control.end_lost, context, call.jid))
 

@@ -39,7 +39,7 @@ _SECRET_RESULTS: Mapping[str, str] = {
 
 def wheel(context: WorkerContext, client: str, fields: Mapping[str, object]) -> object:
     """Run one wheel function and return its value. Raises ControlError for an unknown function, or with the function's
-    own error.
+    own error; StoreError if the audit record refuses the entry about the call, which is then not made.
 
     With the field ``full`` return {"tag", "data"} of the event ``salt/wheel/<jid>/ret``, as Salt's wheel client does.
     """
@@ -57,9 +57,9 @@ def wheel(context: WorkerContext, client: str, fields: Mapping[str, object]) -> 
         "user": str(fields.get("user") or client),
     }
     told["fun_args"] = shown_arguments(told["fun"], [*arg, *([dict(kwarg)] if kwarg else [])])
-    context.fire(f"{stem}/new", told)
     done: dict[str, object] = {"user": told["user"], "fun": fun, "jid": jid, "arg": told["fun_args"]}
-    context.audit.record("wheel", client, **done)
+    context.audit.begin("wheel", client, **done)
+    context.fire(f"{stem}/new", told)
     try:
         value = function(context, *arg, **kwarg)
     except ControlError as error:
