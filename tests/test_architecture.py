@@ -80,6 +80,9 @@ WEB = {
 }
 DOORS: Mapping[str, tuple[str, ...]] = {
     **WEB,
+    # One package owns the parser of YAML, its bounds and the table of dialects.
+    "yaml": ("statecore.model.yaml",),
+    "_yaml": (),
     "redis": REDIS,
     "zmq": ("saltwire.zmq", "saltern"),
     "salt": (),
@@ -187,6 +190,8 @@ def test_a_managed_host_has_no_road_to_redis() -> None:
         ("saltern.minion.x", "if TYPE_CHECKING:\n    import masterstore.store", "saltern.minion may import"),
         ("saltern.publisher.x", "from saltern.mworker import main", "saltern.publisher may import"),
         ("saltern.mworker.x", "import asyncio.events", "only ('saltern.api', "),
+        ("saltern.api.x", "from yaml.nodes import Node", "only ('statecore.model.yaml',) may"),
+        ("statecore.builtin.modules.x", "def f():\n    import yaml", "only ('statecore.model.yaml',) may"),
         ("statecore.host.x", "import zmq", "only ('saltwire.zmq', 'saltern') may"),
         ("saltern.scheduler.main", "", "no row in MAY"),
         ("saltern.cli.helpers", "", "says nothing"),

@@ -36,8 +36,8 @@ from saltwire.publication import open_job
 from statecore.compile import compile_high
 from statecore.host.host import Host
 from statecore.host.rooted_path import RootedPath, lexists
+from statecore.model import yaml
 from statecore.model.errors import CommandError, HostError, StatecoreError, TargetError
-from statecore.render import yaml
 from statecore.system.hostfiles import archives
 from statecore.targeting.match import MATCHERS, Subject, compile_target
 
@@ -205,7 +205,7 @@ def sls(data: bytes) -> None:
     with contextlib.suppress(UnicodeDecodeError, yaml.YamlFault):
         text = data.decode()
         yaml.key_positions(text)
-        high = yaml.load(text)
+        high = yaml.load(text, yaml.SLS)
         if isinstance(high, dict):
             with contextlib.suppress(StatecoreError):
                 compile_high(high, {"state_auto_order": True})

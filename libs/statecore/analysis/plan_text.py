@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-import yaml
-
 from statecore.analysis.planfile import PlanData, PlannedState
 from statecore.analysis.prediction import WORDS, PredictedOutcome
+from statecore.model import yaml
 
 _SIGNS: Mapping[str, str] = {
     PredictedOutcome.CHANGE: "~",
@@ -65,6 +64,6 @@ def _not_in_diffs(changes: Mapping[str, object], diffed: Sequence[str], steps: S
     if set(left) == {"diff"}:
         return str(left["diff"]).splitlines()
     if left:
-        dumped: str = yaml.safe_dump(left, default_flow_style=False, sort_keys=False, allow_unicode=True)
+        dumped: str = yaml.dump(left, default_flow_style=False, sort_keys=False, allow_unicode=True)
         return dumped.splitlines()
     return [] if diffed else list(steps)

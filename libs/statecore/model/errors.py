@@ -209,3 +209,17 @@ def place_in_module(error: BaseException) -> str:
             place = f" ({trace.tb_frame.f_code.co_filename}:{trace.tb_lineno})"
         trace = trace.tb_next
     return place
+
+
+class DataFault(Exception):
+    """Error: a rendered text cannot be parsed as data (YAML, JSON ...).
+
+    ``line`` and ``column`` of the error count from 1 in the parsed text; 0 means unknown. ``earlier`` is the line that
+    the error conflicts with (the first of two equal keys), or 0.
+    """
+
+    def __init__(self, message: str, line: int, column: int = 0, earlier: int = 0) -> None:
+        super().__init__(message)
+        self.line = line
+        self.column = column
+        self.earlier = earlier

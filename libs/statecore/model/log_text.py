@@ -11,8 +11,7 @@ import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-import yaml
-
+from statecore.model import yaml
 from statecore.model.redaction import is_hidden, is_secret_name, shown_arguments
 from statecore.model.secret_values import SecretValues
 from statecore.model.values import MASK

@@ -10,8 +10,7 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import SupportsFloat, SupportsInt
 
-import yaml
-
+from statecore.model import yaml
 from statecore.model.aggregation import aggregate
 from statecore.model.errors import InvocationError
 
@@ -73,8 +72,8 @@ def _in_mapping(value: object, key: object) -> object:
 def _as_yaml(key: str) -> object:
     """Return a key of a path as YAML reads it ("8080" becomes a number). Cached, because targets repeat the same keys."""
     try:
-        return yaml.safe_load(key)
-    except yaml.YAMLError:
+        return yaml.load(key)
+    except yaml.YamlFault:
         return _MISSING
 
 

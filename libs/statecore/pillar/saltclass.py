@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 import jinja2
 from jinja2.sandbox import SandboxedEnvironment
 
+from statecore.model import yaml
 from statecore.model.errors import CommandError
-from statecore.render import yaml
 
 log = logging.getLogger(__name__)
 
@@ -127,7 +127,7 @@ class _Inventory:
     def _read(self, path: Path) -> dict[str, Any]:
         env = SandboxedEnvironment(loader=jinja2.FileSystemLoader(path.parent))
         try:
-            data = yaml.load(env.get_template(path.name).render(self._variables))
+            data = yaml.load(env.get_template(path.name).render(self._variables), yaml.SLS)
         except (OSError, UnicodeDecodeError, jinja2.TemplateError) as error:
             line = f":{error.lineno}" if isinstance(error, jinja2.TemplateSyntaxError) else ""
             raise CommandError(f"{path}{line} cannot be rendered: {error}") from error

@@ -44,17 +44,3 @@ class TemplateFault(SlsError):
         self.mark = mark
         self.excerpt = excerpt(source, mark.line)
         super().__init__([SlsFault(reason, mark, excerpt=self.excerpt)])
-
-
-class DataFault(Exception):
-    """Error: a rendered text cannot be parsed as data (YAML, JSON ...).
-
-    ``line`` and ``column`` of the error count from 1 in the parsed text; 0 means unknown. ``earlier`` is the line that
-    the error conflicts with (the first of two equal keys), or 0.
-    """
-
-    def __init__(self, message: str, line: int, column: int = 0, earlier: int = 0) -> None:
-        super().__init__(message)
-        self.line = line
-        self.column = column
-        self.earlier = earlier

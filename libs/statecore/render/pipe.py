@@ -12,15 +12,15 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from statecore.model.errors import Mark, NotAvailable, SlsError, SlsFault, StatecoreError
+from statecore.model import yaml
+from statecore.model.errors import DataFault, Mark, NotAvailable, SlsError, SlsFault, StatecoreError
 from statecore.model.lazy import lazy_module
 from statecore.model.log_levels import PROFILE
 from statecore.model.ports import Files
 from statecore.model.secret_values import SecretValues
 from statecore.model.time_limit import ComputedTooMuch, computing_limit
-from statecore.render import yaml
 from statecore.render.context import RenderContext, Renderer, SlsSource, StateNames
-from statecore.render.faults import DataFault, TemplateFault, excerpt
+from statecore.render.faults import TemplateFault, excerpt
 from statecore.render.jinja import Jinja, whitespace
 from statecore.render.limit import limit_message, time_limit_of
 from statecore.render.memory import RenderMemory

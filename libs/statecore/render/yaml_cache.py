@@ -15,12 +15,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import msgpack
-import yaml
 
 from statecore.host.content import data_files
+from statecore.model import yaml
 from statecore.model.errors import CommandError
-from statecore.render import yaml as yaml_text
-from statecore.render import yaml_events, yaml_values
 
 log = logging.getLogger(__name__)
 
@@ -47,17 +45,17 @@ class YamlCache:
         """
         if self._directory is None or len(text) < _MIN_CHARACTERS or "&" in text:
             # Values shared through anchors would become copies in the cache.
-            return yaml_text.load(text)
+            return yaml.load(text, yaml.SLS)
         try:
             file = (
                 self._directory
                 / hashlib.blake2b(text.encode(), digest_size=32, key=_reader(), usedforsecurity=False).hexdigest()
             )
         except UnicodeEncodeError:
-            return yaml_text.load(text)
+            return yaml.load(text, yaml.SLS)
         found, data = _read(file)
         if not found:
-            data = yaml_text.load(text)
+            data = yaml.load(text, yaml.SLS)
             self._keep(file, data)
         return data
 
@@ -79,8 +77,9 @@ def _reader() -> bytes:
     """Return a digest of the YAML parser's version, for the cache keys: another parser may make other data of the same
     text.
     """
-    own = (Path(module.__file__).stat() for module in (yaml_values, yaml_events) if module.__file__)
-    words = [yaml.__version__, *(f"{info.st_size} {info.st_mtime_ns}" for info in own)]
+    folder = Path(yaml.__file__).parent
+    own = (file.stat() for file in sorted(folder.glob("*.py")))
+    words = [yaml.PARSER, *(f"{info.st_size} {info.st_mtime_ns}" for info in own)]
     return hashlib.blake2b(" ".join(words).encode(), digest_size=16).digest()
 
 

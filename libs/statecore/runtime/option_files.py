@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from statecore.model import yaml
 from statecore.model.errors import StatecoreError
 from statecore.model.option_types import type_errors
-from statecore.render import yaml
-from statecore.render.yaml_bounds import YamlFault
 
 
 class OptionFileError(StatecoreError):
@@ -19,12 +18,12 @@ def read_map(path: str) -> dict[str, object]:
     not valid YAML, or is not a map.
     """
     try:
-        data = yaml.load(Path(path).read_text("utf-8"))
+        data = yaml.load(Path(path).read_text("utf-8"), yaml.SLS)
     except OSError as error:
         raise OptionFileError(f"{path} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise OptionFileError(f"{path} is not UTF-8 text: byte {error.start}") from error
-    except YamlFault as error:
+    except yaml.YamlFault as error:
         raise OptionFileError(f"{path}:{error.line}: {error}") from error
     if data is None:
         return {}

@@ -8,8 +8,7 @@ import logging
 import time
 from collections.abc import Mapping
 
-import yaml
-
+from statecore.model import yaml
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
 
@@ -90,8 +89,8 @@ def listed(arg: object) -> list[object]:
     """Return the arguments of a published function as a list. Text that begins with "[" is read as a YAML list."""
     if isinstance(arg, str) and arg.strip().startswith("["):
         try:
-            arg = yaml.safe_load(arg)
-        except (yaml.YAMLError, ValueError):
+            arg = yaml.load(arg)
+        except yaml.YamlFault:
             return [arg]
     if arg is None or arg == "":
         return []

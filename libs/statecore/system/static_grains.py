@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-import yaml
-
 from statecore.host.content import atomic_file
+from statecore.model import yaml
 from statecore.model.errors import CommandError
 
 
@@ -34,10 +33,10 @@ def read(file: Path) -> dict[str, object]:
     Raises CommandError if it cannot be read or is not a YAML map.
     """
     try:
-        grains = yaml.safe_load(file.read_text(encoding="utf-8"))
+        grains = yaml.load(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+    except (OSError, UnicodeDecodeError, yaml.YamlFault) as error:
         raise CommandError(f"Unable to read existing grains file {file}: {error}") from error
     if grains is None:
         return {}
@@ -51,7 +50,7 @@ def write(file: Path, grains: Mapping[str, object]) -> None:
 
     Raises CommandError if it cannot be written.
     """
-    text = yaml.safe_dump(dict(grains), default_flow_style=False, allow_unicode=True)
+    text = yaml.dump(dict(grains), default_flow_style=False, allow_unicode=True)
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         atomic_file.write(file, text)

@@ -7,14 +7,13 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import parse_qsl
 
-import yaml
+from statecore.model import yaml
 
 #: Types of answers, the first one by default.
 JSON, YAML = "application/json", "application/x-yaml"
 
-#: Most fields of a form; most containers in each other in a YAML document; most nodes of it.
+#: Most fields of a form.
 _FIELDS = 1000
-_DEPTH, _NODES = 100, 200_000
 
 
 class BodyFault(Exception):
@@ -52,23 +51,9 @@ def _json(text: str) -> object:
 
 def _yaml(text: str) -> object:
     try:
-        _check_yaml(text)
-        return yaml.load(text, Loader=yaml.CSafeLoader)
-    except (yaml.YAMLError, ValueError) as error:
-        raise BodyFault(400, f"Invalid YAML document: {error}") from error
-
-
-def _check_yaml(text: str) -> None:
-    """Raise BodyFault for a YAML text with aliases (a small document could repeat a large value a million times), with
-    too many nested levels, or with too many values.
-    """
-    depth = 0
-    for count, event in enumerate(yaml.parse(text, Loader=yaml.CSafeLoader)):
-        if isinstance(event, yaml.AliasEvent):
-            raise BodyFault(400, "Invalid YAML document: aliases are not accepted")
-        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        if depth > _DEPTH or count > _NODES:
-            raise BodyFault(400, f"Invalid YAML document: more than {_DEPTH} values in each other, or {_NODES} in all")
+        return yaml.load(text, yaml.REQUEST)
+    except yaml.YamlFault as fault:
+        raise BodyFault(400, f"Invalid YAML document: {fault.placed}") from fault
 
 
 def _text(text: str) -> object:
@@ -142,7 +127,7 @@ def written(value: object, kind: str) -> bytes:
     if kind == YAML:
         # Through JSON, so that both forms show the same.
         return yaml.dump(
-            json.loads(json.dumps(value, default=str)), Dumper=yaml.CSafeDumper, default_flow_style=False
+            json.loads(json.dumps(value, default=str)), Dumper=yaml.FastDumper, default_flow_style=False
         ).encode()
     return json.dumps(value, default=str).encode()
 

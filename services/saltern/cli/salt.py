@@ -13,8 +13,6 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-import yaml
-
 from saltern.cli import report
 from saltern.cli.context import CommandContext, no_bus, run_guarded
 from saltern.cli.publication import no_match, publish_job
@@ -30,6 +28,7 @@ from saltern.kit.jobs.subset import draw
 from saltern.kit.jobs.watch import JobWatch
 from saltern.kit.links.control import CONTROL_PATIENCE, ControlClient, ControlTimeout
 from saltern.kit.process.tracing import VARIABLE, Span, Tracing, parent_of
+from statecore.model import yaml
 from statecore.model.lazy import lazy_module
 
 if TYPE_CHECKING:
@@ -54,7 +53,7 @@ def _salt(request: SaltRequest, context: CommandContext) -> int:
     options = context.started("salt", flags)
     printer = Printer(flags, options, context.env)
     if flags.config_dump:
-        printer.say(yaml.safe_dump(shown(options), default_flow_style=False).rstrip("\n"))
+        printer.say(yaml.dump(shown(options), default_flow_style=False).rstrip("\n"))
         return Exit.OK
     printer.heed(request.arg)
     tracing = Tracing(options.tracing, "salt-cli")

@@ -8,12 +8,11 @@ import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
-import yaml
-
 from saltern.kit.keys.keygen import make_keys
 from saltern.lab.plan import LOOPBACK, Paths, Settings
 from saltern.lab.redis_server import redis_url, render_redis_conf
 from statecore.host.content import atomic_file
+from statecore.model import yaml
 
 _HEADER = "# Written by `saltern lab up`; what you change here is changed back. Add options in {name}.d/*.conf\n"
 
@@ -147,7 +146,7 @@ def _password(path: Path) -> str:
 
 
 def _yaml(name: str, options: Mapping[str, object]) -> str:
-    return _HEADER.format(name=name) + yaml.safe_dump(dict(options), sort_keys=False, allow_unicode=True)
+    return _HEADER.format(name=name) + yaml.dump(dict(options), sort_keys=False, allow_unicode=True)
 
 
 #: Operating systems of the hosts in turn, so that states that depend on grains can be tried.

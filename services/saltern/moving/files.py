@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-import yaml
-
 from saltern.kit.command.command_line import CommandError, Exit
+from statecore.model import yaml
 
 
 class Option(NamedTuple):
@@ -63,11 +62,11 @@ def _included(directory: Path, option: Option) -> Iterator[Option]:
 def _options(path: Path) -> Iterator[Option]:
     try:
         text = path.read_bytes()
-        root, data = yaml.compose(text, Loader=yaml.SafeLoader), yaml.safe_load(text)
+        root, data = yaml.compose(text), yaml.load(text)
     except OSError as error:
         raise CommandError(f"{path}: cannot be read: {error.strerror}") from error
-    except (yaml.YAMLError, ValueError) as error:
-        raise CommandError(f"{path}: not valid YAML: {error}", Exit.CONFIG) from error
+    except yaml.YamlFault as error:
+        raise CommandError(f"{path}: not valid YAML: {error.placed}", Exit.CONFIG) from error
     if data is None:
         return
     if not isinstance(data, dict) or root is None:

@@ -15,8 +15,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-import yaml
-
 from saltern.kit.command.command_line import CommandError, Exit, run_command
 from saltern.kit.command.launcher import INTERRUPTED
 from saltern.kit.config.master import ConfigError, load_client, load_master
@@ -26,6 +24,7 @@ from saltern.kit.links.control import ControlError, ControlTimeout, connect_cont
 from saltern.moving import keys, minion_data
 from saltern.moving.files import Option, joined, read_options
 from saltern.moving.settings import Fate, fate_of, group_faults, is_salts
+from statecore.model import yaml
 from statecore.model.option_parser import OptionParser
 
 _SALTS = "/etc/salt"
@@ -285,7 +284,7 @@ def _last(options: Sequence[Option], name: str) -> object:
 
 
 def _file(config: Mapping[str, object], comment: str) -> str:
-    return f"# {comment}\n" + (yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True) if config else "")
+    return f"# {comment}\n" + (yaml.dump(dict(config), sort_keys=False, allow_unicode=True) if config else "")
 
 
 def _check_new(path: Path, content: str) -> None:

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from statecore.render import yaml, yaml_cache
-from statecore.render.yaml import YamlFault
+from statecore.model import yaml
+from statecore.model.yaml import YamlFault
+from statecore.render import yaml_cache
 from statecore.render.yaml_cache import YamlCache
 from statecore.runtime.runtime import local_runtime
 
@@ -33,11 +34,11 @@ def once(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     texts: list[str] = []
     real = yaml.load
 
-    def load(text: str) -> Any:
+    def load(text: str, dialect: yaml.Dialect) -> Any:
         texts.append(text)
-        return real(text)
+        return real(text, dialect)
 
-    monkeypatch.setattr(yaml_cache.yaml_text, "load", load)
+    monkeypatch.setattr(yaml_cache.yaml, "load", load)
     return texts
 
 
@@ -61,7 +62,7 @@ def test_the_same_is_read_again_without_reading_yaml(tmp_path: Path, once: list[
     text = LONG + KEPT[name]
     first = YamlCache(str(tmp_path)).load(text)
     again = YamlCache(str(tmp_path)).load(text)
-    assert exact(first) == exact(again) == exact(yaml.load(text))
+    assert exact(first) == exact(again) == exact(yaml.load(text, yaml.SLS))
     assert once[:1] == once[:-1] == [text]
     (place,) = files(tmp_path)
     assert place.stat().st_mode & 0o777 == 0o600
@@ -80,7 +81,7 @@ NOT_KEPT = {
 @pytest.mark.parametrize("name", NOT_KEPT)
 def test_what_is_not_kept(tmp_path: Path, name: str) -> None:
     try:
-        expected = exact(yaml.load(NOT_KEPT[name]))
+        expected = exact(yaml.load(NOT_KEPT[name], yaml.SLS))
     except YamlFault:
         with pytest.raises(YamlFault):
             YamlCache(str(tmp_path)).load(NOT_KEPT[name])
@@ -147,7 +148,7 @@ def test_use_makes_it_young_again(tmp_path: Path) -> None:
 
 def test_another_reader_reads_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     YamlCache(str(tmp_path)).load(LONG)
-    monkeypatch.setattr(yaml_cache.yaml, "__version__", "another")
+    monkeypatch.setattr(yaml_cache.yaml, "PARSER", "another")
     YamlCache(str(tmp_path)).load(LONG)
     assert len(files(tmp_path)) == 2
 
@@ -161,9 +162,9 @@ _DATA = st.recursive(
 @given(data=_DATA)
 @settings(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_whatever_is_written_reads_alike_both_times(tmp_path: Path, data: Any) -> None:
-    text = LONG + yaml_cache.yaml.safe_dump(data, allow_unicode=True)
+    text = LONG + yaml.dump(data, allow_unicode=True)
     try:
-        expected = exact(yaml.load(text))
+        expected = exact(yaml.load(text, yaml.SLS))
     except YamlFault:
         return
     for _ in range(2):

@@ -9,11 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-import yaml
-
 from statecore.analysis.sls_text.jinja_regions import Tag, TagKind, tags
 from statecore.analysis.sls_text.lines import Entry, SlsText, read
-from statecore.render.yaml_values import BASE
+from statecore.model import yaml
 
 _INDENT = 2
 
@@ -71,14 +69,12 @@ def _spaced_tags(text: str) -> str:
 def _events(text: str) -> list[tuple[str, object]] | None:
     """Return the YAML events of a text with its Jinja tags taken out; None if that is no YAML."""
     try:
-        return [
-            (type(event).__name__, _value(event)) for event in yaml.parse(_without_tags(text, tags(text)), Loader=BASE)
-        ]
-    except (yaml.YAMLError, RecursionError):
+        return [(type(event).__name__, _value(event)) for event in yaml.events(_without_tags(text, tags(text)))]
+    except yaml.YamlFault:
         return None
 
 
-def _value(event: yaml.Event) -> object:
+def _value(event: object) -> object:
     if isinstance(event, yaml.ScalarEvent):
         return event.value, event.style in ("'", '"'), event.tag, event.anchor
     return getattr(event, "anchor", None), getattr(event, "tag", None)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from statecore.host.plugin_commands import checked_id, output_of
+from statecore.model import yaml
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
-from statecore.render import yaml
 
 
 def ext_pillar(ctx: Context, minion_id: str, pillar: dict[str, object], command: str) -> object:
@@ -15,7 +15,7 @@ def ext_pillar(ctx: Context, minion_id: str, pillar: dict[str, object], command:
     wanted = command.replace("%s", checked_id(minion_id)) if "%s" in command else command
     output = output_of(wanted, ctx.host, ctx.opts)
     try:
-        return yaml.load(output)
+        return yaml.load(output, yaml.SLS)
     except yaml.YamlFault as fault:
         place = f", line {fault.line} of its output" if fault.line else ""
         raise CommandError(f"the command printed no YAML{place}") from fault

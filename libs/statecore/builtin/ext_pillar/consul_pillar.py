@@ -23,10 +23,10 @@ import urllib.parse
 from collections.abc import Mapping
 from typing import Any
 
+from statecore.model import yaml
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, TargetError
 from statecore.model.values import traverse, update
-from statecore.render import yaml
 from statecore.sources.http import Exchange, exchange
 from statecore.targeting.match import Subject, matches
 
@@ -135,7 +135,7 @@ def _read(key: str, value: bytes, expand: bool) -> object:
     if not expand:
         return text
     try:
-        return yaml.load(text)
+        return yaml.load(text, yaml.SLS)
     except yaml.YamlFault as fault:
         raise CommandError(
             f"the key '{key}' of Consul holds no YAML: {fault} (expand_keys=false reads texts)"

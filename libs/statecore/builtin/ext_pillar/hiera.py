@@ -9,9 +9,9 @@
 from __future__ import annotations
 
 from statecore.host.plugin_commands import output_of
+from statecore.model import yaml
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
-from statecore.render import yaml
 
 
 def available(ctx: Context) -> str | None:
@@ -31,6 +31,6 @@ def ext_pillar(ctx: Context, minion_id: str, pillar: dict[str, object], conf: st
     grains = [f"{name}={value}" for name, value in ctx.grains.items() if isinstance(value, str)]
     output = output_of(["hiera", "-c", conf, *grains], ctx.host, ctx.opts)
     try:
-        return yaml.load(output)
+        return yaml.load(output, yaml.SLS)
     except yaml.YamlFault as fault:
         raise CommandError(f"hiera printed no YAML (line {fault.line} of it): {fault}") from fault

@@ -15,10 +15,10 @@ from typing import TypeVar
 import jinja2
 from jinja2.sandbox import SandboxedEnvironment
 
+from statecore.model import yaml
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
 from statecore.model.values import traverse
-from statecore.render import yaml
 from statecore.render.filters import FILTERS, TESTS
 from statecore.render.jinja.tags import SerializerExtension
 
@@ -125,7 +125,7 @@ class _Layers:
     def _layer(self, path: str, stack: dict[str, object]) -> object:
         text = self._rendered(path, stack=stack, ymlpath=path)
         try:
-            return yaml.load(text)
+            return yaml.load(text, yaml.SLS)
         except yaml.YamlFault as fault:
             raise CommandError(f"Stack pillar yaml parsing error in {path}, line {fault.line} as rendered") from fault
 
@@ -154,7 +154,7 @@ def _line(error: BaseException) -> int:
 def _listed(text: str) -> list[str]:
     """Return the file names in the text of a configuration file: the items of a YAML list, else its lines."""
     try:
-        data = yaml.load(text)
+        data = yaml.load(text, yaml.SLS)
     except yaml.YamlFault:
         return text.splitlines()
     return [str(item) for item in data] if isinstance(data, list) else text.splitlines()

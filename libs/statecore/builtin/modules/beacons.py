@@ -9,8 +9,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping, Sequence
 
-import yaml
-
+from statecore.model import yaml
 from statecore.model.context import Context
 from statecore.model.errors import NotAvailable
 from statecore.system.scheduling.beacon_config import merged
@@ -188,7 +187,7 @@ def _available(ctx: Context) -> object:
 
 
 def _text(beacons: object) -> str:
-    text: str = yaml.safe_dump({"beacons": beacons}, default_flow_style=False)
+    text: str = yaml.dump({"beacons": beacons}, default_flow_style=False)
     return text
 
 

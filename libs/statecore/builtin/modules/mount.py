@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import yaml
-
 from statecore.host.content import atomic_file, managed_file
 from statecore.host.content.managed_file import Attributes
+from statecore.model import yaml
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, HostError, InvocationError
 from statecore.system.hostfiles import fstab as fstab_form
@@ -352,10 +351,10 @@ def delete_mount_cache(ctx: Context, real_name: str) -> bool:
 def _cache(ctx: Context) -> dict[str, object]:
     # Salt's format and path, so that a minion that replaces Salt's keeps its cache.
     try:
-        data = yaml.safe_load(_cache_file(ctx).read_text("utf-8"))
+        data = yaml.load(_cache_file(ctx).read_text("utf-8"))
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError, yaml.YAMLError) as error:
+    except (OSError, ValueError, yaml.YamlFault) as error:
         raise CommandError(
             f"{_cache_file(ctx)} cannot be read ({error}); delete the file, states then mount again"
         ) from error
@@ -367,7 +366,7 @@ def _keep(ctx: Context, known: Mapping[str, object]) -> bool:
     file = _cache_file(ctx)
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        atomic_file.write(file, yaml.safe_dump({"mounts": dict(known)}))
+        atomic_file.write(file, yaml.dump({"mounts": dict(known)}))
     except OSError as error:
         raise CommandError(f"Unable to write mount cache {file}: {error.strerror}") from error
     return True

@@ -12,8 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from statecore.model import yaml
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
 from statecore.model.values import DELIMITER, redacted, traverse, update
@@ -171,9 +170,9 @@ def ext(
         salt '*' pillar.ext '{libvirt: _}'
     """
     try:
-        wanted = yaml.safe_load(external) if isinstance(external, str) else external
-    except yaml.YAMLError as error:
-        raise InvocationError(f"The external pillar cannot be read as YAML: {error}") from error
+        wanted = yaml.load(external) if isinstance(external, str) else external
+    except yaml.YamlFault as error:
+        raise InvocationError(f"The external pillar cannot be read as YAML: {error.placed}") from error
     if not isinstance(wanted, Mapping):
         raise InvocationError("An external pillar must be formatted as a dictionary: {name: arguments}")
     compiled = ctx.minion.compile_pillar(ctx.opts.get("saltenv"), ctx.opts.get("pillarenv"), _override(pillar), wanted)

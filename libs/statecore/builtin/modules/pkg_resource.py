@@ -13,8 +13,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import yaml
-
+from statecore.model import yaml
 from statecore.model.context import Context
 from statecore.model.errors import CallFailed, CommandError, InvocationError
 
@@ -49,8 +48,8 @@ def pack_sources(ctx: Context, sources: str | Sequence[Mapping[str, str]], norma
         salt '*' pkg_resource.pack_sources '[{"foo": "salt://foo.rpm"}, {"bar": "salt://bar.rpm"}]'
     """
     try:
-        rows = yaml.safe_load(sources) if isinstance(sources, str) else sources
-    except yaml.YAMLError as error:
+        rows = yaml.load(sources) if isinstance(sources, str) else sources
+    except yaml.YamlFault as error:
         log.error("sources are no YAML: %s", error)
         return {}
     if not isinstance(rows, list | tuple) or not all(isinstance(row, Mapping) and len(row) == 1 for row in rows):

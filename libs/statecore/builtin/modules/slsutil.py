@@ -13,9 +13,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgpack
-import yaml
 
-from statecore.model import tree_url
+from statecore.model import tree_url, yaml
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
 from statecore.model.lazy import lazy_module
@@ -33,9 +32,6 @@ _TEXT = (
     "The contents of this file are managed by Salt. Any changes to this file may be overwritten automatically and without"
     " warning."
 )
-
-#: libyaml's loader where PyYAML has it, because it is faster.
-_LOADER: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def update(
@@ -150,7 +146,7 @@ def _read(ctx: Context, path: str, saltenv: str) -> str:
 
 
 def _to_yaml(value: object, **options: Any) -> str:
-    text: str = yaml.safe_dump(value, **{"default_flow_style": None, **options})
+    text: str = yaml.dump(value, **{"default_flow_style": None, **options})
     return text.removesuffix("\n").removesuffix("\n...")
 
 
@@ -191,7 +187,7 @@ _PARSERS: Mapping[str, Callable[..., object]] = {
     "json": lambda text, **options: json.loads(text, **options),
     "msgpack": lambda data, **options: msgpack.unpackb(data, **{"raw": False, **options}),
     "toml": _of_toml,
-    "yaml": lambda text, **options: yaml.load(text, Loader=_LOADER),
+    "yaml": lambda text, **options: yaml.load(text),
     "yamlex": lambda text, **options: yamlex.deserialize(text, **options),
 }
 
@@ -228,7 +224,14 @@ def _converted(
     options = {key: option for key, option in given.items() if not key.startswith("__")}
     try:
         return table[name](value, **options)
-    except (ValueError, TypeError, yaml.YAMLError, configparser.Error, msgpack.UnpackException) as error:
+    except (
+        ValueError,
+        TypeError,
+        yaml.YAMLError,
+        yaml.YamlFault,
+        configparser.Error,
+        msgpack.UnpackException,
+    ) as error:
         raise CommandError(f"{name} cannot {verb} this: {error}") from error
 
 

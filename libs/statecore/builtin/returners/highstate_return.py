@@ -18,10 +18,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from email.message import EmailMessage
 from typing import Any, TypeAlias
 
-import yaml
-
 from statecore.host.content import managed_file
 from statecore.host.content.managed_file import Attributes
+from statecore.model import yaml
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, HostError
 from statecore.system.mail import Server, send
@@ -153,7 +152,7 @@ def _text(report: object, form: str) -> str:
     if form == "json":
         return json.dumps(report)
     if form == "yaml":
-        return str(yaml.safe_dump(report, default_flow_style=False))
+        return str(yaml.dump(report, default_flow_style=False))
     return f"<html>\n<body>\n{''.join(_table(report))}</body>\n</html>\n"
 
 

@@ -13,8 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode, urljoin
 
-import yaml
-
+from statecore.model import yaml
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
 from statecore.system.return_json import plain
@@ -84,7 +83,7 @@ def _attachments(ret: Mapping[str, Any], head: dict[str, Any], *, success: bool,
     lines.append(f"JID: {ret.get('jid')}")
     result = ret.get("return")
     if not (isinstance(result, Mapping) and result and all(_is_state(*row) for row in result.items())):
-        shown = f"\n{yaml.safe_dump(plain(result), indent=2)}" if isinstance(result, Mapping) else result
+        shown = f"\n{yaml.dump(plain(result), indent=2)}" if isinstance(result, Mapping) else result
         lines.append("")
         return [
             {**head, "text": "\n".join(lines)},

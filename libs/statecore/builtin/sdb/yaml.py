@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import yaml
-
+from statecore.model import yaml
 from statecore.model.context import Context
 from statecore.system.sdb_files import value_of
 
@@ -25,6 +24,6 @@ def get(ctx: Context, key: str, profile: Mapping[str, object] | None = None) -> 
 
 def _parsed(text: str) -> object:
     try:
-        return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    except yaml.YAMLError as error:
-        raise ValueError(f"not valid YAML: {error}") from error
+        return yaml.load(text)
+    except yaml.YamlFault as error:
+        raise ValueError(f"not valid YAML: {error.placed}") from error

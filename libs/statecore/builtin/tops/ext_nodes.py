@@ -8,9 +8,9 @@ import shlex
 from collections.abc import Mapping
 
 from statecore.host.plugin_commands import checked_id, output_of
+from statecore.model import yaml
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
-from statecore.render import yaml
 
 
 def available(ctx: Context) -> str | None:
@@ -37,7 +37,7 @@ def top(ctx: Context, **kwargs: object) -> dict[str, list[str]]:
         raise CommandError(f"the command cannot be split into words: {error}") from error
     output = output_of([*words, checked_id(str(minion_id))], ctx.host, ctx.opts)
     try:
-        data = yaml.load(output)
+        data = yaml.load(output, yaml.SLS)
     except yaml.YamlFault as fault:
         raise CommandError(f"the command printed no YAML (line {fault.line} of it): {fault}") from fault
     if not data:

@@ -15,11 +15,10 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 import jinja2
-import yaml
 from markupsafe import Markup
 
+from statecore.model import yaml
 from statecore.model.lazy import lazy_module
-from statecore.render import yaml as sls_yaml
 
 if TYPE_CHECKING:
     from statecore.render.filters import xml_text
@@ -56,7 +55,7 @@ def _plain(value: object) -> object:
 
 def yaml_text(value: object, flow_style: bool = True) -> Markup:
     """Jinja filter ``yaml``: return a value as YAML, by default on one line (flow style), for use in an SLS."""
-    text = yaml.safe_dump(_plain(value), default_flow_style=flow_style, allow_unicode=True, width=2**30)
+    text = yaml.dump(_plain(value), default_flow_style=flow_style, allow_unicode=True, width=2**30)
     # As in Salt, the result is Markup: text that is added to it is escaped.
     return Markup(text.strip().removesuffix("\n...").strip())
 
@@ -70,12 +69,12 @@ def yaml_encode(value: object) -> str:
 
 def yaml_dquote(text: object) -> str:
     """Jinja filter: return a text in double quotes, escaped for YAML."""
-    return yaml.safe_dump(str(text), default_style='"', width=2**30, allow_unicode=True).strip()
+    return yaml.dump(str(text), default_style='"', width=2**30, allow_unicode=True).strip()
 
 
 def yaml_squote(text: object) -> str:
     """Jinja filter: return a text in single quotes, escaped for YAML."""
-    return yaml.safe_dump(str(text), default_style="'", width=2**30, allow_unicode=True).strip()
+    return yaml.dump(str(text), default_style="'", width=2**30, allow_unicode=True).strip()
 
 
 def json_text(value: object, sort_keys: bool = True, indent: int | None = None) -> Markup:
@@ -218,8 +217,8 @@ def xml(value: object) -> Markup:
 def load_yaml(text: object) -> object:
     """Jinja filter: return the data of a YAML text. Raise TemplateRuntimeError with the line if it is not YAML."""
     try:
-        return sls_yaml.load(str(text))
-    except sls_yaml.YamlFault as fault:
+        return yaml.load(str(text), yaml.SLS)
+    except yaml.YamlFault as fault:
         where = f" in line {fault.line} of it" if fault.line else ""
         where += f", the first one in line {fault.earlier}" if fault.earlier else ""
         raise jinja2.TemplateRuntimeError(f"Encountered error loading yaml: {fault}{where}") from fault

@@ -5,19 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import msgpack
 
-from statecore.model.lazy import lazy_module
-from statecore.render import yaml
+from statecore.model import yaml
+from statecore.model.errors import DataFault
 from statecore.render.context import RenderContext
-from statecore.render.faults import DataFault
-
-if TYPE_CHECKING:
-    from statecore.render import yamlex
-else:
-    yamlex = lazy_module("statecore.render.yamlex")  # few trees use it
 
 
 def render_jinja(data: object, context: RenderContext) -> str:
@@ -91,11 +84,15 @@ def render_yaml(data: object, context: RenderContext) -> object:
     if isinstance(data, Mapping):
         return data
     text = str(data)
-    return context.yaml_cache.load(text) if context.memory is None else context.memory.document(text, yaml.load)
+    return context.yaml_cache.load(text) if context.memory is None else context.memory.document(text, _sls)
+
+
+def _sls(text: str) -> object:
+    return yaml.load(text, yaml.SLS)
 
 
 def render_yamlex(data: object, context: RenderContext) -> object:
     """Renderer ``yamlex``: return the data of a YAML text with aggregation (``!aggregate``, ``!reset``), in which a key may
     occur several times in one map. Raise YamlFault if the text is not YAML.
     """
-    return yamlex.load(str(data)) or {}
+    return yaml.load(str(data), yaml.YAMLEX) or {}

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from statecore.model.errors import DataFault
 from statecore.model.lazy import lazy_module
 from statecore.render.context import RenderContext
-from statecore.render.faults import DataFault
 
 if TYPE_CHECKING:
     import shutil

@@ -11,9 +11,8 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from statecore.model.errors import CommandError
+from statecore.model.errors import CommandError, DataFault
 from statecore.render.context import RenderContext
-from statecore.render.faults import DataFault
 
 _MESSAGE = re.compile(r"NACL\[(.*)\]")
 

@@ -16,8 +16,8 @@ import re
 from collections.abc import Iterator, Mapping, MutableMapping
 from typing import Any, NamedTuple
 
+from statecore.model.errors import DataFault
 from statecore.render.context import RenderContext, Renderer
-from statecore.render.faults import DataFault
 
 #: Requisites whose references are renamed with the ID that they name.
 _REQUISITES = tuple(

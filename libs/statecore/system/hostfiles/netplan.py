@@ -8,8 +8,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterator, Mapping, Sequence
 
-import yaml
-
+from statecore.model import yaml
 from statecore.model.errors import InvocationError
 from statecore.model.values import to_int
 from statecore.system.hostfiles import interface_options as options
@@ -66,7 +65,7 @@ def document(iface: str, type_: str, settings: Mapping[str, object], renderer: s
 
 def dump(data: object) -> str:
     """Return data as YAML text in block style with sorted keys, as netplan's files are written."""
-    return yaml.safe_dump(data, default_flow_style=False, sort_keys=True)
+    return yaml.dump(data, default_flow_style=False, sort_keys=True)
 
 
 def section_of(iface: str, texts: Sequence[str]) -> str:
@@ -109,8 +108,8 @@ def renderer_of(texts: Sequence[str]) -> str:
 def _networks(texts: Sequence[str]) -> Iterator[dict[str, object]]:
     for text in texts:
         try:
-            data = yaml.safe_load(text)
-        except yaml.YAMLError:
+            data = yaml.load(text)
+        except yaml.YamlFault:
             # Netplan cannot read an invalid file either, so it is ignored.
             continue
         network = data.get("network") if isinstance(data, dict) else None

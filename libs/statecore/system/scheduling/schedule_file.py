@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-import yaml
-
 from statecore.host.content import atomic_file
+from statecore.model import yaml
 
 
 class ScheduleFileError(Exception):
@@ -21,10 +20,10 @@ class ScheduleFileError(Exception):
 def load(file: Path, key: str = "schedule") -> dict[str, object]:
     """Return the map that the schedule file has under ``key``; {} if there is no file. Raises ScheduleFileError."""
     try:
-        saved = yaml.safe_load(file.read_text(encoding="utf-8"))
+        saved = yaml.load(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
-    except (OSError, UnicodeDecodeError, yaml.YAMLError, ValueError) as error:
+    except (OSError, UnicodeDecodeError, yaml.YamlFault) as error:
         raise ScheduleFileError(f"{file}: cannot be read: {error}") from error
     whole = saved.get(key) if isinstance(saved, dict) else saved
     if whole is None:
@@ -39,7 +38,7 @@ def save(file: Path, whole: Mapping[str, object], key: str = "schedule") -> None
     kept = {name: _without_notes(data) for name, data in whole.items() if not str(name).startswith("__")}
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        atomic_file.write(file, yaml.safe_dump({key: kept}, allow_unicode=True))
+        atomic_file.write(file, yaml.dump({key: kept}, allow_unicode=True))
     except (OSError, yaml.YAMLError) as error:
         raise ScheduleFileError(f"{file}: cannot be written: {getattr(error, 'strerror', None) or error}") from error
 

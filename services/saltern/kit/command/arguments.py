@@ -11,7 +11,7 @@ import re
 import textwrap
 from collections.abc import Iterable, Mapping
 
-import yaml
+from statecore.model import yaml
 
 #: ``name=value``, but not ``name==value``.
 _KEYWORD = re.compile(r"([^\d\W][\w.-]*)=(?!=)(.*)\Z", re.DOTALL)
@@ -27,34 +27,6 @@ _RESERVED = frozenset({"true", "false", "yes", "no", "on", "off", "null", "none"
 #: Digits with underscores: YAML would join them to a number.
 _GROUPED_DIGITS = re.compile(r"(?=.*_)[\d_]+\Z", re.ASCII)
 
-_Loader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
-
-class _ValueLoader(_Loader):  # type: ignore[misc, valid-type]  # one of two classes, chosen above
-    """A YAML loader with Salt's changes: 0644 is the number 644, times stay texts, and a repeated key in a mapping is an error."""
-
-
-def _whole_number(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> int:
-    # As in Salt, so that the file mode 0644 does not become 420.
-    if node.value.startswith("0") and not node.value.startswith(("0b", "0x")):
-        node.value = node.value.lstrip("0") or "0"
-    number: int = loader.construct_yaml_int(node)
-    return number
-
-
-def _mapping(loader: yaml.SafeLoader, node: yaml.MappingNode) -> dict[object, object]:
-    loader.flatten_mapping(node)
-    pairs = [(loader.construct_object(k, deep=True), loader.construct_object(v, deep=True)) for k, v in node.value]
-    mapping = dict(pairs)
-    if len(mapping) != len(pairs):
-        raise yaml.constructor.ConstructorError(None, None, "a name stands twice in one mapping", node.start_mark)
-    return mapping
-
-
-_ValueLoader.add_constructor("tag:yaml.org,2002:int", _whole_number)
-_ValueLoader.add_constructor("tag:yaml.org,2002:map", _mapping)
-_ValueLoader.add_constructor("tag:yaml.org,2002:timestamp", lambda loader, node: loader.construct_scalar(node))
-
 
 def value_of(word: str) -> object:
     """Return the value of a command-line word: a number, a boolean, None, a ``[list]``, a ``{mapping}``, else the word itself."""
@@ -66,8 +38,8 @@ def value_of(word: str) -> object:
     if word == "None":
         return None
     try:
-        value = yaml.load(word, Loader=_ValueLoader)
-    except (yaml.YAMLError, ValueError, TypeError, RecursionError):
+        value = yaml.load(word, yaml.ARGUMENT)
+    except yaml.YamlFault:
         # A word that is not valid YAML stays text: `salt '*' cmd.run 'echo "{"'`.
         return word
     return value if _is_meant(word, value) else word

@@ -8,13 +8,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import yaml
+from statecore.model import yaml
 
 #: Prefix of Salt's options that are joined into ``out_table``.
 _TABLE = "out.table."
 
 #: libyaml's loader, which is faster, if it is installed; both read the same language.
-LOADER: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class ConfigError(Exception):
@@ -102,12 +101,11 @@ def _is_file(path: Path) -> bool:
 def read_file(path: Path) -> dict[str, Any]:
     """Return the map of option to value of a YAML file, {} for an empty one. Raise ConfigError if it cannot be read."""
     try:
-        data = yaml.load(path.read_bytes(), Loader=LOADER)
+        data = yaml.load(path.read_bytes())
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
-    except (yaml.YAMLError, ValueError) as error:
-        # YAML raises ValueError for an invalid date.
-        raise ConfigError(f"{path}: not valid YAML: {one_line(error)}") from error
+    except yaml.YamlFault as error:
+        raise ConfigError(f"{path}: not valid YAML: {error.placed}") from error
     if data is None:
         return {}
     if not isinstance(data, dict):
@@ -115,18 +113,9 @@ def read_file(path: Path) -> dict[str, Any]:
     return data
 
 
-def one_line(error: Exception) -> str:
-    """Return an error of the YAML reader as one line: its line, its column and the problem."""
-    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-    if mark is None:
-        return " ".join(str(error).split())
-    problem = getattr(error, "problem", None) or getattr(error, "context", None)
-    return f"line {mark.line + 1}, column {mark.column + 1}: {problem}"
-
-
 def place(path: Path, name: str) -> str:
     """Return the position in the configuration that sets an option, as text such as ``file, line 3``, for an error message."""
-    root = yaml.compose(path.read_bytes(), Loader=LOADER)
+    root = yaml.compose(path.read_bytes())
     lines = [key.start_mark.line + 1 for key, _ in root.value if key.value == str(name)] if root else []
     return f"{path}, line {lines[-1]}" if lines else str(path)
 

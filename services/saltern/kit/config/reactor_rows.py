@@ -9,10 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeAlias, TypeGuard
 
-import yaml
-
 from saltern.kit.config.master import ConfigError, MasterOptions
 from saltwire import tags
+from statecore.model import yaml
 
 #: Tag globs of the events from which an external job cache is made: jobs and returns.
 JOB_TAGS = ("salt/job/*/new", "salt/job/*/ret/*")
@@ -36,11 +35,11 @@ def rows_of(option: object) -> Rows:
     if isinstance(option, str):
         where = option
         try:
-            option = yaml.safe_load(Path(option).read_bytes())
+            option = yaml.load(Path(option).read_bytes())
         except OSError as error:
             raise ConfigError(f"reactor: {where} cannot be read: {error.strerror}") from error
-        except (yaml.YAMLError, ValueError) as error:
-            raise ConfigError(f"reactor: {where} is not valid YAML: {error}") from error
+        except yaml.YamlFault as error:
+            raise ConfigError(f"reactor: {where} is not valid YAML: {error.placed}") from error
     rows = [] if option is None else option
     if not isinstance(rows, list):
         raise ConfigError(f"{where}: must be a list of `tag glob: files`, not a {type(rows).__name__}")

@@ -29,11 +29,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import yaml
-
 from saltern.kit.config import config_files, value_types
 from saltern.kit.config.config_files import ConfigError, PortTaken
 from saltern.kit.config.state_options import StateOptions
+from statecore.model import yaml
 from statecore.model.lazy import lazy_module
 from statecore.model.nearest import one_letter_off
 
@@ -386,6 +385,6 @@ def _from_variable(variable: str, text: str, hint: Any) -> Any:
     if str in typing.get_args(hint) and type(None) in typing.get_args(hint):
         return text or None
     try:
-        return yaml.load(text, Loader=config_files.LOADER)
-    except (yaml.YAMLError, ValueError) as error:
-        raise ConfigError(f"{variable}: not valid YAML: {config_files.one_line(error)}") from error
+        return yaml.load(text)
+    except yaml.YamlFault as error:
+        raise ConfigError(f"{variable}: not valid YAML: {error.placed}") from error

@@ -12,9 +12,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import yaml
-
 from saltern.kit.keys.kubernetes import Cluster, ClusterError
+from statecore.model import yaml
 from statecore.model.option_parser import OptionParser
 
 
@@ -41,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         node = Cluster.of_this_pod().get(f"/api/v1/nodes/{arguments.node}")
         if node is None:
             raise ClusterError(f"the cluster has no node {arguments.node}")
-        arguments.out.write_text(yaml.safe_dump({"grains": grains_of(node)}), "utf-8")
+        arguments.out.write_text(yaml.dump({"grains": grains_of(node)}), "utf-8")
     except ClusterError as error:
         sys.stderr.write(f"saltern node-labels: {error}\n")
         return 1

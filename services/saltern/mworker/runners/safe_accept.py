@@ -16,12 +16,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-import yaml
-
 from saltern.kit.config.master import MasterOptions
 from saltern.kit.links.control import wheel_functions
 from saltern.mworker.runners.runner import RunnerFault, RunnerTools
 from saltwire import tags
+from statecore.model import yaml
 from statecore.model.lazy import lazy_module
 
 if TYPE_CHECKING:
@@ -155,12 +154,12 @@ def _roster(options: MasterOptions) -> dict[str, dict[str, object]]:
     """Return {minion id: address and login} from the roster file. Raises RunnerFault."""
     roster_path = _place(options)
     try:
-        found = yaml.safe_load(roster_path.read_text("utf-8")) or {}
+        found = yaml.load(roster_path.read_text("utf-8")) or {}
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "not UTF-8"
         raise RunnerFault(f"{roster_path}: {why}; the option roster_file names a file of `minion: host`") from error
-    except yaml.YAMLError as error:
-        raise RunnerFault(f"{roster_path}: not YAML: {error}") from error
+    except yaml.YamlFault as error:
+        raise RunnerFault(f"{roster_path}: not YAML: {error.placed}") from error
     if not isinstance(found, Mapping):
         raise RunnerFault(f"{roster_path}: it must map minions to machines")
     return {str(minion): _row(roster_path, str(minion), row) for minion, row in found.items()}

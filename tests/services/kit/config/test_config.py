@@ -95,7 +95,7 @@ def test_a_variable_for_a_text_that_may_be_missing(text: str, value: str | None,
         ("[a, b]\n", "must hold `option: value` lines, not a list"),
         ("just words\n", "must hold `option: value` lines, not a str"),
         ("timeout: 5\nfile_roots: {base: [a\n", "not valid YAML: line 3, column 1: did not find expected ',' or ']'"),
-        ("timeout: 2024-13-45\n", "not valid YAML: month must be in 1..12"),
+        ("timeout: 2024-13-45\n", "not valid YAML: a value cannot be read: month must be in 1..12"),
         ("timeout: 1\ntimeout: x\n", "line 2: option 'timeout'"),
     ],
 )  # fmt: skip

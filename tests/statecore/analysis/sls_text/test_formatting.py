@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from statecore.analysis.sls_text.formatting import formatted
 from statecore.analysis.sls_text.lines import read
-from statecore.render import yaml
+from statecore.model import yaml
 
 ROOT = Path(__file__).parents[4]
 
@@ -112,7 +112,7 @@ _BROKEN = "no YAML"
 
 def _data(text: str) -> object:
     try:
-        return yaml.load(text)
+        return yaml.load(text, yaml.SLS)
     except yaml.YamlFault:
         return _BROKEN
 

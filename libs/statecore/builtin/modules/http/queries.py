@@ -14,12 +14,11 @@ from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
-import yaml
-
 from statecore.builtin.modules.http.bodies import Body, body, headers_of
 from statecore.builtin.modules.http.cookies import cookie_file
 from statecore.host.content import managed_file
 from statecore.host.content.managed_file import Attributes
+from statecore.model import yaml
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
 from statecore.sources import http
@@ -413,9 +412,9 @@ def _decoded(form: str, text: str, address: str) -> object:
         if form == "json":
             return json.loads(text)
         if form == "yaml":
-            return yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+            return yaml.load(text)
         return [_element(item) for item in ElementTree.fromstring(text)]
-    except (ValueError, yaml.YAMLError, ElementTree.ParseError) as error:
+    except (ValueError, yaml.YamlFault, ElementTree.ParseError) as error:
         server = urllib.parse.urlsplit(address).hostname
         raise CommandError(f"the answer of {server} is not {form}: {error}") from error
 

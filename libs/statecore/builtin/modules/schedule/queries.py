@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import yaml
-
 from statecore.builtin.modules.schedule.minion_schedule import jobs_of, saved_jobs
+from statecore.model import yaml
 from statecore.model.context import Context
 from statecore.system.scheduling.job import GLOBAL, TIME_FORMAT
 
@@ -36,7 +35,7 @@ def list(
     for name, job in whole.items():
         if isinstance(job, dict):
             job["saved"] = name in kept
-    text: str = yaml.safe_dump({"schedule": whole}, default_flow_style=False)
+    text: str = yaml.dump({"schedule": whole}, default_flow_style=False)
     return text
 
 

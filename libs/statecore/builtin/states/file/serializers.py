@@ -20,8 +20,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import msgpack
-import yaml
 
+from statecore.model import yaml
 from statecore.model.lazy import lazy_module
 
 if TYPE_CHECKING:
@@ -64,7 +64,9 @@ def _dump_yaml(data: object, options: Mapping[str, Any]) -> str:
 
 
 def _load_yaml(data: bytes, options: Mapping[str, Any]) -> object:
-    return yaml.load(data, Loader=yaml.SafeLoader, **options)
+    if options:
+        raise TypeError(f"YAML is read without options, but there are {', '.join(options)}")
+    return yaml.load(data)
 
 
 def _dump_ini(data: object, options: Mapping[str, Any]) -> str:

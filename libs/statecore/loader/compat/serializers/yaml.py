@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
-
-import yaml as _yaml
+from typing import Any
 
 from statecore.loader.compat.serializers import reading, writing
-
-# libyaml's class if it is installed, else PyYAML's pure Python class.
-if TYPE_CHECKING:
-    from yaml import SafeDumper as _BaseDumper
-else:
-    _BaseDumper = getattr(_yaml, "CSafeDumper", _yaml.SafeDumper)
+from statecore.model import yaml as _yaml
 
 
-class _SerializerDumper(_BaseDumper):
+class _SerializerDumper(_yaml.FastDumper):
     """Writes subclasses of dict, list, tuple and str as plain YAML, without a tag for the class."""
 
 
@@ -26,11 +19,12 @@ _SerializerDumper.add_multi_representer(tuple, _yaml.SafeDumper.represent_list)
 _SerializerDumper.add_multi_representer(str, _yaml.SafeDumper.represent_str)
 
 
-def deserialize(stream_or_string: object, **options: object) -> object:
-    """Return the data of a YAML text, of bytes or of an open file. Raise DeserializationError if it is not valid YAML."""
+def deserialize(stream_or_string: Any, Loader: type[Any] = _yaml.BoundedLoader) -> object:
+    """Return the data of a YAML text, of bytes or of an open file. Raise DeserializationError if it is not valid YAML or
+    exceeds a bound.
+    """
     with reading():
-        read: Callable[..., object] = _yaml.load
-        return read(stream_or_string, **{"Loader": _yaml.SafeLoader, **options})
+        return _yaml.load_by(stream_or_string, Loader)
 
 
 def serialize(obj: object, **options: object) -> str:

@@ -6,32 +6,30 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
-import yaml as _yaml
-
 from statecore.loader.compat.serializers import DeserializationError as DeserializationError
 from statecore.loader.compat.serializers import SerializationError as SerializationError
 from statecore.loader.compat.serializers import reading, writing
+from statecore.model import yaml as _yaml
 from statecore.model.aggregation import Map, Sequence
 from statecore.model.aggregation import aggregate as _aggregate
-from statecore.render.yamlex import YamlexLoader
 
 available = True
 
 
-class Dumper(_yaml.dumper.SafeDumper):
+class Dumper(_yaml.SafeDumper):
     """PyYAML dumper that writes maps in their own order, and objects of subclasses of dict, list and str as plain
     YAML.
     """
 
 
 _PLAIN: dict[type, Callable[..., _yaml.Node]] = {
-    bytes: _yaml.dumper.SafeDumper.represent_binary,
+    bytes: _yaml.SafeDumper.represent_binary,
     dict: lambda dumper, data: dumper.represent_mapping("tag:yaml.org,2002:map", list(data.items())),
-    list: _yaml.dumper.SafeDumper.represent_list,
-    set: _yaml.dumper.SafeDumper.represent_set,
+    list: _yaml.SafeDumper.represent_list,
+    set: _yaml.SafeDumper.represent_set,
     # The value itself, as its own text would be YAML with quotes.
-    str: lambda dumper, data: _yaml.dumper.SafeDumper.represent_str(dumper, str.__str__(data)),
-    tuple: _yaml.dumper.SafeDumper.represent_list,
+    str: lambda dumper, data: _yaml.SafeDumper.represent_str(dumper, str.__str__(data)),
+    tuple: _yaml.SafeDumper.represent_list,
 }
 for _kind, _represent in _PLAIN.items():
     Dumper.add_multi_representer(_kind, _represent)
@@ -75,7 +73,7 @@ class AggregatedSequence(Sequence):
     """A list with the tag ``!aggregate``: a later such list of the same key is joined with it instead of replacing it."""
 
 
-class Loader(YamlexLoader):
+class Loader(_yaml.YamlexLoader):
     """PyYAML loader of YAML with ``!aggregate`` and ``!reset``, which makes SLSMap, SLSString, AggregatedMap and
     AggregatedSequence objects.
     """
@@ -86,11 +84,12 @@ class Loader(YamlexLoader):
     aggregated_sequence = AggregatedSequence
 
 
-def deserialize(stream_or_string: object, **options: object) -> object:
-    """Return the data of a YAML text or of an open file. Raise DeserializationError if it is not valid YAML."""
+def deserialize(stream_or_string: Any, Loader: type[Any] = Loader) -> object:
+    """Return the data of a YAML text or of an open file. Raise DeserializationError if it is not valid YAML or exceeds a
+    bound.
+    """
     with reading():
-        read: Callable[..., object] = _yaml.load
-        return read(stream_or_string, **{"Loader": Loader, **options})
+        return _yaml.load_by(stream_or_string, Loader)
 
 
 def merge_recursive(obj_a: object, obj_b: object, level: Any = False) -> Any:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Mapping
-from typing import IO, TYPE_CHECKING, Any
-
-import yaml
+from typing import IO, Any
 
 from statecore.loader.compat.utils.odict import HashableOrderedDict
+from statecore.model import yaml
 
 
 class IndentMixin(yaml.Dumper):
@@ -23,14 +22,7 @@ class OrderedDumper(yaml.Dumper):
     """PyYAML dumper that writes any Python object (with a tag), and ordered dicts as plain maps."""
 
 
-# libyaml's class if it is installed, else PyYAML's pure Python class.
-if TYPE_CHECKING:
-    _BaseDumper = yaml.SafeDumper
-else:
-    _BaseDumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-
-
-class SafeOrderedDumper(_BaseDumper):
+class SafeOrderedDumper(yaml.FastDumper):
     """PyYAML dumper that writes plain data, ordered dicts as plain maps, and other objects as ``NULL``."""
 
 
@@ -58,7 +50,7 @@ SafeOrderedDumper.add_representer(None, represent_undefined)  # type: ignore[arg
 for _dumper in _DUMPERS.values():
     for _type in (OrderedDict, HashableOrderedDict):
         _dumper.add_representer(_type, represent_ordereddict)
-    _dumper.add_representer(defaultdict, yaml.representer.SafeRepresenter.represent_dict)
+    _dumper.add_representer(defaultdict, yaml.SafeRepresenter.represent_dict)
     _dumper.add_multi_representer(Mapping, represent_ordereddict)
 
 
@@ -69,7 +61,9 @@ def get_dumper(dumper_name: str) -> Callable[..., Any] | None:
 
 def dump(data: object, stream: IO[str] | None = None, **kwargs: Any) -> Any:
     """Return data as YAML text, or write it to the open file ``stream`` and return None. Python objects get tags."""
-    return yaml.dump(data, stream, **{"allow_unicode": True, "default_flow_style": None, **kwargs})
+    return yaml.dump(
+        data, stream, **{"Dumper": yaml.Dumper, "allow_unicode": True, "default_flow_style": None, **kwargs}
+    )
 
 
 def safe_dump(data: object, stream: IO[str] | None = None, **kwargs: Any) -> Any:

@@ -8,13 +8,12 @@ import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-import yaml
-
 from saltern.kit.command.command_line import CommandError, Exit
 from saltern.kit.command.output import OutputOptions, auto, color_wanted, render
 from saltern.kit.command.output.color import fit_for_terminal, palette
 from saltern.kit.config.master import ConfigError, StateOptions, as_opts
 from saltern.kit.config.minion_options import MinionOptions, extension_directory
+from statecore.model import yaml
 
 _TRUTH: Mapping[str, bool] = {"true": True, "false": False}
 
@@ -197,11 +196,11 @@ def read_theme(path: str) -> Mapping[str, object]:
     """
     try:
         with open(path, "rb") as file:
-            theme = yaml.safe_load(file)
+            theme = yaml.load(file.read())
     except OSError as error:
         raise ConfigError(f"color_theme {path}: cannot be read: {error.strerror}") from error
-    except (yaml.YAMLError, ValueError) as error:
-        raise ConfigError(f"color_theme {path}: not valid YAML: {error}") from error
+    except yaml.YamlFault as error:
+        raise ConfigError(f"color_theme {path}: not valid YAML: {error.placed}") from error
     if not isinstance(theme, dict):
         raise ConfigError(f"color_theme {path}: must hold `COLOR: code` lines")
     return theme

@@ -7,22 +7,21 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pprint import pformat
 
-import yaml
-
 from saltern.kit.command.output.options import OutputOptions
 from saltern.kit.command.output.plain_copy import plain_copy
-
-#: libyaml's dumper, which is faster, if it is installed; both write the same text.
-_SafeDumper: type[yaml.SafeDumper] = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+from statecore.model import yaml
 
 
-class _Dumper(_SafeDumper):  # type: ignore[misc, valid-type]  # one of two classes, chosen above
+class _Dumper(yaml.FastDumper):
     """A YAML dumper for plain values. A value that YAML cannot express becomes NULL, as in Salt."""
 
 
 _Dumper.add_representer(OrderedDict, lambda dumper, data: dumper.represent_dict(list(data.items())))
 _Dumper.add_representer(defaultdict, _Dumper.represent_dict)
-_Dumper.add_representer(None, lambda dumper, _: dumper.represent_scalar("tag:yaml.org,2002:null", "NULL"))
+_Dumper.add_representer(
+    None,  # type: ignore[arg-type]  # PyYAML: every other type
+    lambda dumper, _: dumper.represent_scalar("tag:yaml.org,2002:null", "NULL"),
+)
 
 
 def to_json(data: object, options: OutputOptions) -> str:

@@ -8,23 +8,28 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 import yaml
 from yaml.constructor import ConstructorError
 from yaml.nodes import MappingNode, Node, ScalarNode
 
-from statecore.render import yaml_events
-
-#: The loader with libyaml if it is installed, else PyYAML's pure Python loader. Both read the same language.
-if TYPE_CHECKING:
-    BASE = yaml.SafeLoader
-else:
-    BASE = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
-_TAG = "tag:yaml.org,2002:"
-_STR, _INT, _MAP, _SEQ = (_TAG + name for name in ("str", "int", "map", "seq"))
-_MERGE, _VALUE = _TAG + "merge", _TAG + "value"
+from statecore.model.yaml import plain_events
+from statecore.model.yaml.bounds import check_number, count_hash, guard
+from statecore.model.yaml.loaders import (
+    FLOAT,
+    INT,
+    MAP,
+    MERGE,
+    SEQ,
+    STR,
+    TAG,
+    TIMESTAMP,
+    VALUE,
+    SaltLoader,
+    text_of,
+    unacceptable,
+)
 
 
 class DuplicateKey(ConstructorError):
@@ -33,8 +38,8 @@ class DuplicateKey(ConstructorError):
     earlier = 0
 
 
-class YamlLoader(BASE):
-    """PyYAML's SafeLoader with Salt's rules for numbers, dates, merge keys and repeated keys."""
+class YamlLoader(SaltLoader):
+    """The loader with Salt's rules, whose error for a repeated key has both lines."""
 
     def construct_mapping(self, node: MappingNode, deep: bool = False) -> dict[Hashable, object]:
         """Return the map that a YAML node describes. Raise ConstructorError for a key that occurs twice or is not
@@ -42,12 +47,15 @@ class YamlLoader(BASE):
         """
         self.flatten_mapping(node)
         mapping: dict[Hashable, object] = {}
+        hashes: dict[int, int] | None = None
         for key_node, value_node in node.value:
             key = self.construct_object(key_node, deep=deep)
             if not isinstance(key, Hashable):
-                raise _unacceptable(node, key_node)
+                raise unacceptable(node, key_node)
             if key in mapping:
                 raise _duplicate_key(node, key, key_node, lambda other: self.construct_object(other, deep=True))
+            if type(key) is not str:
+                hashes = count_hash(key, hashes, key_node.start_mark)
             mapping[key] = self.construct_object(value_node, deep=deep)
         return mapping
 
@@ -56,36 +64,18 @@ class YamlLoader(BASE):
         of its text.
         """
         if kind is not ScalarNode:
-            return _MAP if kind is MappingNode else _SEQ
+            return MAP if kind is MappingNode else SEQ
         if implicit[0]:
             for tag, pattern in self.yaml_implicit_resolvers.get(value[:1], ()):
                 if pattern.match(value):
                     return str(tag)
-        return _STR
+        return STR
 
     def descend_resolver(self, current_node: object, current_index: object) -> None:
         """Do nothing: PyYAML calls this for its tags by path, which are not supported."""
 
     def ascend_resolver(self) -> None:
         """Do nothing: PyYAML calls this for its tags by path, which are not supported."""
-
-    def flatten_mapping(self, node: MappingNode) -> None:
-        """Replace the merge keys (``<<``) of a map node by the merged entries. The map's own keys override merged keys
-        without an error.
-        """
-        own = [pair for pair in node.value if pair[0].tag != _MERGE]
-        if len(own) == len(node.value):
-            super().flatten_mapping(node)
-            return
-        named = {key.value for key, _ in own if isinstance(key, ScalarNode)}
-        kept_ids = {id(key) for key, _ in own}
-        super().flatten_mapping(node)
-        merged = [(key, value) for key, value in node.value if id(key) not in kept_ids]
-        kept: dict[object, tuple[Node, Node]] = {}
-        for key, value in merged:
-            # Of several merged maps the first one wins. PyYAML lists it last.
-            kept[key.value if isinstance(key, ScalarNode) else id(key)] = (key, value)
-        node.value = [pair for name, pair in kept.items() if name not in named] + own
 
 
 def _construct_yaml_map(loader: YamlLoader, node: MappingNode) -> Iterator[dict[Hashable, object]]:
@@ -104,15 +94,19 @@ def _construct_omap(loader: YamlLoader, node: Node) -> Iterator[dict[Hashable, o
     return _construct_yaml_map(loader, node)
 
 
-def _construct_int(loader: YamlLoader, node: ScalarNode) -> int:
+def _construct_int(loader: YamlLoader, node: ScalarNode) -> int | str:
     """Return the integer of a YAML scalar.
 
     Digits with a leading zero (``0644``) are decimal, as in Salt, although YAML 1.1 reads them as octal.
     """
+    if ":" in node.value:
+        # In base 60.
+        return str(node.value)
+    check_number(node.value, node.start_mark)
     text = str(node.value).replace("_", "")
     if len(text) > 1 and text.startswith("0") and text.isdecimal():
         return int(text, 10)
-    return BASE.construct_yaml_int(loader, node)
+    return loader.construct_yaml_int(node)
 
 
 def _construct_binary(loader: YamlLoader, node: ScalarNode) -> bytes:
@@ -125,7 +119,7 @@ def _construct_binary(loader: YamlLoader, node: ScalarNode) -> bytes:
 
 
 def _construct_text(loader: YamlLoader, node: ScalarNode) -> str:
-    return BASE.construct_yaml_str(loader, node)
+    return str(loader.construct_yaml_str(node))
 
 
 def _construct_undefined(loader: YamlLoader, node: Node) -> NoReturn:
@@ -155,16 +149,16 @@ class _Builder:
         """Return the value that a YAML node describes."""
         tag = node.tag
         if type(node) is ScalarNode:
-            if tag == _STR:
+            if tag == STR:
                 return node.value
             scalar = _SCALARS.get(tag)
             return scalar(self._loader, node) if scalar is not None else self._by_pyyaml(node)
         if self._shared is not None and id(node) in self._shared:
             return self._shared[id(node)]
-        if tag == _SEQ:
+        if tag == SEQ:
             made: object = [self.value(item) for item in node.value]
         else:
-            made = self._map(node) if tag == _MAP and isinstance(node, MappingNode) else self._by_pyyaml(node)
+            made = self._map(node) if tag == MAP and isinstance(node, MappingNode) else self._by_pyyaml(node)
         if self._shared is not None:
             self._shared[id(node)] = made
         return made
@@ -172,15 +166,18 @@ class _Builder:
     def _map(self, node: MappingNode) -> dict[object, object]:
         made: dict[object, object] = {}
         for key_node, _ in node.value:
-            if key_node.tag == _MERGE or key_node.tag == _VALUE:
+            if key_node.tag == MERGE or key_node.tag == VALUE:
                 self._loader.flatten_mapping(node)
                 break
+        hashes: dict[int, int] | None = None
         for key_node, value_node in node.value:
-            key = key_node.value if key_node.tag == _STR else self.value(key_node)
+            key = key_node.value if key_node.tag == STR else self.value(key_node)
             if type(key) is not str and not isinstance(key, Hashable):
-                raise _unacceptable(node, key_node)
+                raise unacceptable(node, key_node)
             if key in made:
                 raise _duplicate_key(node, key, key_node, self.value)
+            if type(key) is not str:
+                hashes = count_hash(key, hashes, key_node.start_mark)
             made[key] = self.value(value_node)
         return made
 
@@ -188,28 +185,24 @@ class _Builder:
         return self._loader.construct_document(node)
 
 
-def build(text: str) -> object:
+def build(text: str | bytes) -> object:
     """Return the data of a YAML document. Raise yaml.YAMLError, ValueError or OverflowError for a faulty one."""
-    loader = YamlLoader(text)
+    text = text_of(text)
+    guard(text, YamlLoader.bounds)
+    loader = YamlLoader(text, checked=True)
     try:
-        return yaml_events.build(loader, _PLAIN, YamlLoader.yaml_implicit_resolvers)
-    except (yaml_events.NotPlain, yaml.YAMLError):
+        return plain_events.build(loader, _PLAIN, YamlLoader.yaml_implicit_resolvers)
+    except (plain_events.NotPlain, yaml.YAMLError):
         # The full loader below builds the document, or raises the error with its position.
         pass
     finally:
         loader.dispose()
-    loader = YamlLoader(text)
+    loader = YamlLoader(text, checked=True)
     try:
         node = loader.get_single_node()
         return None if node is None else _Builder(loader, "&" in text).value(node)
     finally:
         loader.dispose()
-
-
-def _unacceptable(node: Node, key_node: Node) -> ConstructorError:
-    return ConstructorError(
-        "while constructing a mapping", node.start_mark, "found unacceptable key", key_node.start_mark
-    )
 
 
 def _duplicate_key(node: Node, key: object, key_node: Node, value: Callable[[Node], object]) -> DuplicateKey:
@@ -224,11 +217,11 @@ def _duplicate_key(node: Node, key: object, key_node: Node, value: Callable[[Nod
 
 #: Tag -> function that makes the value of a scalar node with this tag.
 _SCALARS: Mapping[str, Callable[[YamlLoader, ScalarNode], object]] = {
-    _INT: _construct_int,
-    _TAG + "bool": lambda loader, node: loader.bool_values[node.value.lower()],
-    _TAG + "null": lambda loader, node: None,
-    _TAG + "float": lambda loader, node: BASE.construct_yaml_float(loader, node),
-    _TAG + "timestamp": lambda loader, node: node.value,
+    INT: _construct_int,
+    TAG + "bool": lambda loader, node: loader.bool_values[node.value.lower()],
+    TAG + "null": lambda loader, node: None,
+    FLOAT: lambda loader, node: loader.construct_yaml_float(node),
+    TIMESTAMP: lambda loader, node: node.value,
 }
 
 

@@ -1,7 +1,7 @@
 """Makes the values of a YAML document directly from libyaml's events, for documents of maps, lists and plain scalars.
 
 Nearly every SLS is such a document. PyYAML's usual way, a tree of nodes, takes four times the memory. For other
-documents (anchors, tags, merge keys, errors) NotPlain is raised, and ``yaml_values.build`` makes the values from nodes.
+documents (anchors, tags, merge keys, errors) NotPlain is raised, and ``sls.build`` makes the values from nodes.
 """
 
 from __future__ import annotations
@@ -21,12 +21,14 @@ from yaml.events import (
     StreamEndEvent,
 )
 
+from statecore.model.yaml.bounds import count_hash
+
 #: First character of a scalar -> its possible (tag, pattern) pairs.
 Resolvers = Mapping[str, Sequence[tuple[str, re.Pattern[str]]]]
 
 
 class NotPlain(Exception):
-    """Error: the YAML document is malformed, or contains something that ``yaml_events`` does not handle, such as an
+    """Error: the YAML document is malformed, or contains something that ``plain_events`` does not handle, such as an
     anchor or a tag.
     """
 
@@ -68,12 +70,15 @@ def build(loader: SafeLoader, scalar: Mapping[str, Callable[[str], object]], res
         if kind is not MappingStartEvent:
             raise NotPlain
         made: dict[object, object] = {}
+        hashes: dict[int, int] | None = None
         while (kind := type(event := following())) is not MappingEndEvent:
             if kind is not ScalarEvent:
                 raise NotPlain
             key = scalar_of(event)
             if key in made:
                 raise NotPlain
+            if type(key) is not str:
+                hashes = count_hash(key, hashes, event.start_mark)
             event = following()
             made[key] = scalar_of(event) if type(event) is ScalarEvent else value(event)
         return made

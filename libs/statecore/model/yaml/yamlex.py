@@ -13,13 +13,12 @@ import logging
 from collections.abc import Hashable
 from typing import Any
 
-import yaml as pyyaml
 from yaml.constructor import ConstructorError
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from statecore.model.aggregation import Map, Sequence, aggregate
-from statecore.render import yaml
-from statecore.render.yaml_values import BASE
+from statecore.model.yaml.bounds import check_number, count_hash
+from statecore.model.yaml.loaders import BoundedLoader, unacceptable
 
 log = logging.getLogger(__name__)
 
@@ -27,8 +26,8 @@ _AGGREGATE, _RESET = "!aggregate", "!reset"
 _TAG = "tag:yaml.org,2002:"
 
 
-class YamlexLoader(BASE):
-    """PyYAML's SafeLoader with the tags ``!aggregate`` and ``!reset``, and with maps whose keys may be repeated."""
+class YamlexLoader(BoundedLoader):
+    """The loader with bounds, with the tags ``!aggregate`` and ``!reset``, and with maps whose keys may be repeated."""
 
     #: Types of maps, texts, marked maps and marked lists.
     map_class: type[dict[Any, Any]] = dict
@@ -45,6 +44,7 @@ class YamlexLoader(BASE):
             raise ConstructorError(None, None, text, node.start_mark)
         self.flatten_mapping(node)
         made = self.map_class()
+        hashes: dict[int, int] | None = None
         for key_node, value_node in node.value:
             reset = key_node.tag == _RESET
             if key_node.tag == _AGGREGATE:
@@ -54,8 +54,9 @@ class YamlexLoader(BASE):
                 key_node.tag, value_node.tag = self._own_tag(key_node), _AGGREGATE
             key = self.construct_object(key_node, deep=True)
             if not isinstance(key, Hashable):
-                start, place = node.start_mark, key_node.start_mark
-                raise ConstructorError("while constructing a mapping", start, "found unacceptable key", place)
+                raise unacceptable(node, key_node)
+            if type(key) is not str and key not in made:
+                hashes = count_hash(key, hashes, key_node.start_mark)
             value = self.construct_object(value_node, deep=True)
             made[key] = value if reset or key not in made else self.merged(made[key], value)
         return made
@@ -70,10 +71,11 @@ class YamlexLoader(BASE):
         """Return the text of a scalar YAML node, as an object of ``text_class``."""
         return self.text_class(self.construct_scalar(node))
 
-    def int_of(self, node: ScalarNode) -> int:
+    def int_of(self, node: ScalarNode) -> int | str:
         """Return the integer of a scalar YAML node. Digits with a leading zero are decimal, as in Salt."""
+        check_number(node.value, node.start_mark)
         text = str(node.value).replace("_", "")
-        return int(text, 10) if text.isdecimal() else BASE.construct_yaml_int(self, node)
+        return int(text, 10) if text.isdecimal() else self.construct_yaml_int(node)
 
     def aggregated(self, node: Node) -> object:
         """Return the value of a YAML node with the tag ``!aggregate`` as a marked map, else as a marked list."""
@@ -102,10 +104,3 @@ YamlexLoader.add_constructor(f"{_TAG}map", YamlexLoader.map_of)
 YamlexLoader.add_constructor(f"{_TAG}omap", YamlexLoader.map_of)
 YamlexLoader.add_constructor(f"{_TAG}str", YamlexLoader.text_of)
 YamlexLoader.add_constructor(f"{_TAG}int", YamlexLoader.int_of)
-
-
-def load(text: str) -> object:
-    """Return the data of a YAML text whose keys may be repeated (``!aggregate``, ``!reset``). Raise YamlFault with the
-    line if it is not valid YAML.
-    """
-    return yaml.load(text, lambda given: pyyaml.load(given, Loader=YamlexLoader))

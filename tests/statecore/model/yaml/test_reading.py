@@ -1,4 +1,4 @@
-"""YAML as Salt reads it: bounds and error lines. test_yaml_as_salt.py compares scalars and messages with Salt."""
+"""YAML as Salt reads it: bounds and error lines. render/test_yaml_as_salt.py compares scalars and messages with Salt."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from statecore.render import yaml
+from statecore.model import yaml
 
 READ: dict[str, tuple[str, Any]] = {
     "an octal is a mode: its digits": ("0644", 644),
@@ -17,7 +17,9 @@ READ: dict[str, tuple[str, Any]] = {
     "a date stays a text": ("2024-01-02", "2024-01-02"),
     "yes and no": ("[yes, no, on, off]", [True, False, True, False]),
     "y is a letter": ("y", "y"),
-    "a time is base 60": ("12:30:45", 45045),
+    "a time is no number in base 60": ("12:30:45", "12:30:45"),
+    "nor one with a fraction": ("1:30.5", "1:30.5"),
+    "nor by its tag": ("!!int 1:30", "1:30"),
     "nothing": ("", None),
     "an alias": ("a: &x [1]\nb: *x\n", {"a": [1], "b": [1]}),
     "merged maps: what the map says wins": (
@@ -57,25 +59,25 @@ FAULTS = {
 
 @pytest.mark.parametrize(("text", "expected"), READ.values(), ids=READ)
 def test_read(text: str, expected: Any) -> None:
-    assert yaml.load(text) == expected
+    assert yaml.load(text, yaml.SLS) == expected
 
 
 @pytest.mark.parametrize(("text", "line", "message"), FAULTS.values(), ids=FAULTS)
 def test_faults(text: str, line: int, message: str) -> None:
     with pytest.raises(yaml.YamlFault) as caught:
-        yaml.load(text)
+        yaml.load(text, yaml.SLS)
     assert (caught.value.line, str(caught.value)[: len(message)]) == (line, message)
 
 
 def test_a_bomb_of_aliases() -> None:
     levels = [f"l{n}: &l{n} [{', '.join([f'*l{n - 1}'] * 10)}]" for n in range(1, 20)]
     with pytest.raises(yaml.YamlFault, match="aliases repeat more than 100000 values"):
-        yaml.load("\n".join(["l0: &l0 [x, x, x, x, x, x, x, x, x, x]", *levels]))
+        yaml.load("\n".join(["l0: &l0 [x, x, x, x, x, x, x, x, x, x]", *levels]), yaml.SLS)
 
 
 def test_many_honest_aliases() -> None:
     text = "base: &b {p: 1, q: 2}\n" + "".join(f"k{n}: *b\n" for n in range(2000))
-    assert len(yaml.load(text)) == 2001
+    assert len(yaml.load(text, yaml.SLS)) == 2001
 
 
 @pytest.mark.parametrize(
@@ -92,7 +94,7 @@ def test_many_honest_aliases() -> None:
 )
 def test_too_deep(text: str) -> None:
     with pytest.raises(yaml.YamlFault, match="nests deeper than 200 levels"):
-        yaml.load(text)
+        yaml.load(text, yaml.SLS)
     assert yaml.key_lines(text) == {}
 
 
