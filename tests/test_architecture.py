@@ -83,6 +83,8 @@ DOORS: Mapping[str, tuple[str, ...]] = {
     # One package owns the parser of YAML, its bounds and the table of dialects.
     "yaml": ("statecore.model.yaml",),
     "_yaml": (),
+    # Who asks for a target decides what it may be compared with: authorise knows the sender.
+    "saltern.mworker.targets": ("saltern.mworker.authorise",),
     "redis": REDIS,
     "zmq": ("saltwire.zmq", "saltern"),
     "salt": (),
@@ -192,6 +194,7 @@ def test_a_managed_host_has_no_road_to_redis() -> None:
         ("saltern.mworker.x", "import asyncio.events", "only ('saltern.api', "),
         ("saltern.api.x", "from yaml.nodes import Node", "only ('statecore.model.yaml',) may"),
         ("statecore.builtin.modules.x", "def f():\n    import yaml", "only ('statecore.model.yaml',) may"),
+        ("saltern.mworker.x", "from saltern.mworker.targets import resolve", "only ('saltern.mworker.authorise',) may"),
         ("statecore.host.x", "import zmq", "only ('saltwire.zmq', 'saltern') may"),
         ("saltern.scheduler.main", "", "no row in MAY"),
         ("saltern.cli.helpers", "", "says nothing"),

@@ -44,8 +44,51 @@ _MINION_PORT = "services/saltern/reqserver/minion_port.py"
 _KEYS = "libs/saltwire/keys.py"
 _REDACTION = "libs/statecore/model/redaction.py"
 _AUDIT = "libs/masterstore/audit_chain.py"
+_AUTHORISE = "services/saltern/mworker/authorise.py"
 
 MUTATIONS = (
+    Mutation(
+        "a target sees the pillar of covered minions alone",
+        _AUTHORISE,
+        "seen = None if unlimited else covered(context, sender.rights)",
+        "seen = None",
+        "test_pillar_oracle.py::test_a_right_guess_is_answered_like_a_wrong_one",
+    ),
+    Mutation(
+        "a runner's publication sees what its sender sees",
+        _AUTHORISE,
+        "seen = covered(context, sender.rights) if within is None and known is None else within",
+        "seen = within",
+        "test_pillar_oracle.py::test_a_right_guess_is_answered_like_a_wrong_one",
+    ),
+    Mutation(
+        "a publication sees the pillar of minions within the right alone",
+        _AUTHORISE,
+        "within_reach = None if everywhere else decision.reach(matching)",
+        "within_reach = None if everywhere else frozenset(context.store.minion_keys.accepted())",
+        "test_pillar_oracle.py::test_a_minions_job_tells_nothing_about_others",
+    ),
+    Mutation(
+        "addresses match covered minions alone",
+        "libs/statecore/targeting/match.py",
+        "        if not subject[3]:",
+        "        if False:",
+        "test_pillar_oracle.py::test_a_right_guess_is_answered_like_a_wrong_one",
+    ),
+    Mutation(
+        "ranges match covered minions alone",
+        "services/saltern/mworker/targets.py",
+        "return names if seen is None else [name for name in names if name in seen]",
+        "return names",
+        "test_pillar_oracle.py::test_a_right_guess_is_answered_like_a_wrong_one",
+    ),
+    Mutation(
+        "only a runner names another sender",
+        "services/saltern/mworker/senders.py",
+        "if given is None or carrier.way is not Way.KEY or carrier.client != _RUNNERS_KEY:",
+        "if given is None:",
+        "test_pillar_oracle.py::test_only_a_runner_names_another_sender",
+    ),
     Mutation(
         "nonces are read before they are signed",
         "libs/saltwire/handshake.py",

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from saltern.mworker import authorise
-from saltern.mworker.commands import mine
 from saltern.mworker.deferred_reply import SealedDeferredReply
 from saltern.mworker.linear_regex import linear_regex
 from statecore.model.errors import TargetError
@@ -107,13 +106,13 @@ def test_no_allow_tgt_of_a_mine_keeps_a_worker_busy(master: Worker, tgt: Any, tg
     assert time.process_time() - started < SOON
 
 
-@pytest.mark.parametrize(("cmd", "module"), [("minion_pub", authorise), ("_mine_get", mine)])
+@pytest.mark.parametrize("cmd", ["minion_pub", "_mine_get"])
 def test_without_a_right_no_target_is_compared(
-    new_worker: Callable[..., Worker], monkeypatch: pytest.MonkeyPatch, cmd: str, module: Any
+    new_worker: Callable[..., Worker], monkeypatch: pytest.MonkeyPatch, cmd: str
 ) -> None:
     master = new_worker(peer={"web2": [".*"]}, mine_get={"web2": [".*"]})
     compared: list[object] = []
-    monkeypatch.setattr(module, "resolve", lambda *given, **named: compared.append(given))
+    monkeypatch.setattr(authorise, "resolve", lambda *given, **named: compared.append(given))
     assert master.minion("web1").ask(cmd, **JOB) == {}
     assert compared == []
 

@@ -41,6 +41,8 @@ class Subject(NamedTuple):
     id: str
     grains: Mapping[str, object]
     pillar: Mapping[str, object] = MappingProxyType({})
+    #: False: the sender of the target may not look for this minion by address, so no ipcidr expression matches it.
+    shows_addresses: bool = True
 
 
 #: Grains of a minion that has not sent grains. As in Salt, only ipcidr targets expect such a minion.
@@ -218,6 +220,8 @@ def _ipcidr(tgt: object, language: _Language) -> Matcher:
 
     def match(subject: Subject) -> bool:
         grains = subject[1]
+        if not subject[3]:
+            return False
         if grains is UNKNOWN:
             return True
         value = grains.get(grain)

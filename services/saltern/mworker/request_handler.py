@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import msgpack
@@ -15,10 +15,9 @@ import msgpack
 from masterstore.errors import StoreError, StoreUnavailable
 from masterstore.keys import REQUEST_TTL
 from masterstore.replays import Admission, Verdict
-from masterstore.tokens import Token
 from saltern.kit.config.worker_pools import ONE_POOL, Pools
 from saltern.kit.links.control import ControlError, ok, refused
-from saltern.kit.links.rights import Kind, Rights, barred_by_list, question_of, rights_of_operator, rights_of_user
+from saltern.kit.links.rights import Kind, Rights, barred_by_list, question_of
 from saltern.kit.links.sockets import NAMES
 from saltern.kit.links.worker_link import AGAIN
 from saltern.mworker import sign_in
@@ -28,6 +27,7 @@ from saltern.mworker.commands.control import call_of, calls_of
 from saltern.mworker.commands.pillar import compile_for
 from saltern.mworker.commands.resend import send_waiting
 from saltern.mworker.deferred_reply import DeferredReply, SealedDeferredReply
+from saltern.mworker.senders import Sender, Way, on_behalf, sender_by_key, sender_by_token
 from saltern.mworker.watchdog import Watchdog
 from saltern.mworker.worker_context import WorkerContext
 from saltwire import tags
@@ -41,6 +41,9 @@ BAD_LOAD = packb("bad load")
 
 #: Commands of minions that are not rows of MINION_COMMANDS.
 UNLISTED = frozenset({"_auth", "ping", "_pillar"})
+
+#: Fields of an operator's request that say who sends it, and are no part of the command.
+_ABOUT_SENDER = frozenset({"token", "on_behalf"})
 
 #: Commands of operators whose refusal is recorded in the audit record.
 _AUDITED = frozenset({"publish", "runner", "wheel"})
@@ -311,14 +314,16 @@ class RequestHandler:
             if self._context.log.isEnabledFor(logging.DEBUG):
                 self._context.log.debug("request %s%s", cmd, _subject(fields), extra={"client": client})
             self._begin(cmd)
-            token = self._token(fields)
-            if token is not None:
-                fields = {**{name: value for name, value in fields.items() if name != "token"}, "user": token.user}
+            carrier = self._carrier(client, fields)
+            sender = on_behalf(self._context.options, carrier, fields.get("on_behalf")) or carrier
+            fields = {name: value for name, value in fields.items() if name not in _ABOUT_SENDER}
+            if carrier.way is Way.USER:
+                fields["user"] = carrier.name
             elif client and client not in NAMES:
                 # An operator with an own key cannot act under another name.
-                fields = {**fields, "user": client}
-            fields = {**fields, "within": self._authorise(client, row.policy, fields, token)}
-            value = row.handler(self._context, client, fields)
+                fields["user"] = client
+            fields["within"] = self._authorise(carrier, row.policy, fields)
+            value = row.handler(self._context, sender, fields)
             return cmd, "ok", self._deferred_answer(cmd, value) if isinstance(value, DeferredReply) else ok(value)
         except _OtherPool:
             raise
@@ -340,20 +345,21 @@ class RequestHandler:
                 refused("InternalError", f"{cmd} failed on the master: {error}; its log has the details"),
             )
 
-    def _token(self, fields: Mapping[str, object]) -> Token | None:
-        """Return the Token (record of a signed-in user) for the eauth token in the request's field ``token``; None if
-        it has no such field.
+    def _carrier(self, client: str, fields: Mapping[str, object]) -> Sender:
+        """Return the sender whose rules allow the request: the user of the eauth token in the field ``token``, or the
+        CurveZMQ key ``client`` for a request without one.
 
         Raises ControlError for a token that is unknown or has expired: such a request is never decided by the rights
         of its CurveZMQ key.
         """
+        options = self._context.options
         if "token" not in fields:
-            return None
+            return sender_by_key(options, client)
         text = fields["token"]
         found = self._context.store.tokens.find(text, time.time()) if isinstance(text, str) and text else None
         if found is None:
             raise ControlError("TokenAuthenticationError", "the token is unknown or has expired")
-        return found
+        return sender_by_token(options, client, found)
 
     def _deferred_answer(self, cmd: str, deferred: DeferredReply) -> SealedDeferredReply:
         """Return the deferred reply to the operators' command ``cmd`` as a SealedDeferredReply: its work packs the
@@ -391,15 +397,12 @@ class RequestHandler:
         self._last_fault = str(error)
         self._context.log.log(level, "%s", error, extra={"cmd": cmd})
 
-    def _authorise(
-        self, client: str, policy: ControlPolicy, fields: Mapping[str, object], token: Token | None = None
-    ) -> frozenset[str] | None:
-        """Return the minion ids to which the operator's publish request is restricted, or None for no restriction.
+    def _authorise(self, sender: Sender, policy: ControlPolicy, fields: Mapping[str, object]) -> Collection[str] | None:
+        """Return the minion ids to which the sender's publish request is restricted, or None for no restriction.
 
-        ``token``: eauth token of the user for whom the request is sent; the user's rights then count in place of those
-        of the CurveZMQ key. Raises ControlError if the access list does not allow the request.
+        Raises ControlError if the sender's rules do not allow the request.
         """
-        options, name = self._context.options, token.user if token else client or "this key"
+        options, client, name = self._context.options, sender.client, sender.name or "this key"
         if policy is ControlPolicy.ANY:
             return None
         if policy is ControlPolicy.REQSERVER:
@@ -413,7 +416,7 @@ class RequestHandler:
             published = [call.fun for call in calls] if kind is Kind.PUBLISH else []
             if named := barred_by_list(options.publisher_acl_blacklist, who, published):
                 raise ControlError("AuthorizationError", f"{named} is barred (option publisher_acl_blacklist)")
-        rights = self._rights(client, token)
+        rights = sender.rights
         if kind is not Kind.PUBLISH:
             if decided(rights, kind, calls).refused:
                 what = "" if kind in (Kind.JOBS, Kind.EVENTS) or rights.whole_names else f" for {calls[0].fun}"
@@ -422,23 +425,15 @@ class RequestHandler:
         question = question_of(fields)
         if question and not decided(rights, kind, calls).everywhere:
             reads_jobs = not decided(rights, Kind.JOBS, calls).refused
-            if self._may_ask(token.user if token else client, reads_jobs, *question):
+            if self._may_ask(sender.name, reads_jobs, *question):
                 return question[1]
         delimiter = kwargs.get("delimiter") if isinstance(kwargs := fields.get("kwargs"), dict) else None
         tgt, tgt_type = fields.get("tgt", "*"), str(fields.get("tgt_type") or "glob")
         try:
-            return reached(self._context, rights, calls, tgt, tgt_type, str(delimiter or ":"))[1]
+            return reached(self._context, rights, calls, tgt, tgt_type, str(delimiter or ":")).within
         except NotAllowed as error:
             on = "" if rights.whole_names else f" on {tgt}"
             raise ControlError("AuthorizationError", f"{name} may not run {error}{on} ({_where(rights)})") from error
-
-    def _rights(self, client: str, token: Token | None) -> Rights:
-        options = self._context.options
-        if token is None:
-            return rights_of_operator(options.control_acl, options.publisher_acl, client)
-        return rights_of_user(
-            options.external_auth, token.eauth, token.user, token.groups, permissive=options.permissive_acl
-        )
 
     def _may_ask(self, client: str, reads_jobs: bool, jid: str, minions: frozenset[str]) -> bool:
         """Return whether an operator may ask which of these minions still run a job: the operator's own job, or any job

@@ -1,6 +1,7 @@
 """Resolves a target to the accepted minions from which a job expects returns. Each minion decides for itself whether it
 runs the job.
 
+``authorise`` alone calls these functions: it knows whose target it is, and which minions that sender may look into.
 Source: docs/protocol.md#target-types
 """
 
@@ -9,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from urllib.parse import quote
 
 from saltern.kit.process.cpu_limit import CpuLimit, cpu_limit
@@ -51,16 +52,27 @@ class Resolved:
     missing: tuple[str, ...] = ()
 
 
-def spelled(context: WorkerContext, tgt: object, tgt_type: str) -> tuple[object, str]:
+def spelled(
+    context: WorkerContext, tgt: object, tgt_type: str, seen: Collection[str] | None = None
+) -> tuple[object, str]:
     """Return (target, target type) without the master's node groups and range expressions, which minions do not know:
     they are replaced by their definitions and host names. Raises TargetError.
+
+    ``seen``: as of ``resolve``.
     """
-    return expanded_target(tgt, tgt_type, context.options.nodegroups, _ranges(context))
+    return expanded_target(tgt, tgt_type, context.options.nodegroups, _ranges(context, seen))
 
 
-def _ranges(context: WorkerContext) -> Expand:
-    """Return a function that resolves a range expression by the range server, once for each expression."""
-    return cache(partial(expand, context.options.range_server))
+def _ranges(context: WorkerContext, seen: Collection[str] | None) -> Expand:
+    """Return a function that resolves a range expression by the range server, once for each expression, to those of its
+    host names that are in ``seen`` (None: to all).
+    """
+
+    def expanded(expression: str) -> list[str]:
+        names = expand(context.options.range_server, expression)
+        return names if seen is None else [name for name in names if name in seen]
+
+    return cache(expanded)
 
 
 #: How targets of minions are read: they must not be able to keep a worker busy, or to read pillars of others by trying.
@@ -83,6 +95,7 @@ def resolve(
     delimiter: str = ":",
     *,
     peer: bool = False,
+    seen: Collection[str] | None = None,
     pillar_of: Collection[str] | None = None,
     only: str = "",
 ) -> Resolved:
@@ -90,17 +103,19 @@ def resolve(
     for one that takes too long.
 
     ``peer``: a minion wrote the target. Its size is then limited, its regular expressions are linear ones, and words
-    about pillar compare the exact value. ``pillar_of``: minions whose pillar counts, so that the sender finds out
-    nothing about the pillar of others; None: every minion. ``only``: the one minion that is compared.
+    about pillar compare the exact value. ``seen``: minions into which the sender may look; the pillar of every other
+    minion counts as empty, and no address and no range expression matches it. None: every minion. ``pillar_of``: minions
+    whose pillar counts, if these are others than ``seen``. ``only``: the one minion that is compared.
     """
+    pillar_of = seen if pillar_of is None else pillar_of
     if peer:
         _check_size(tgt, tgt_type)
     accepted = context.store.minion_keys.accepted()
     if only:
         accepted = (only,) if only in accepted else ()
-    ranges = _ranges(context)
+    ranges = _ranges(context, seen)
     if tgt_type == "range":
-        tgt, tgt_type = spelled(context, tgt, tgt_type)
+        tgt, tgt_type = spelled(context, tgt, tgt_type, seen)
     if tgt_type == "list":
         return _listed(tgt, accepted)
     by_id = tgt_type in _BY_ID
@@ -127,7 +142,9 @@ def resolve(
             found = [
                 name
                 for name in accepted
-                if matcher(Subject(name, grains.get(name, UNKNOWN), pillars.get(name, nothing)))
+                if matcher(
+                    Subject(name, grains.get(name, UNKNOWN), pillars.get(name, nothing), seen is None or name in seen)
+                )
             ]
     except CpuLimit as error:
         raise TargetError(

@@ -72,7 +72,16 @@ class ControlTimeout(Exception):
 class ControlClient:
     """A client for the master's port 4507, which sends one request at a time. It must not be used from two threads."""
 
-    def __init__(self, context: zmq.Context[zmq.Socket[bytes]], options: ClientOptions, keys: LinkKeys) -> None:
+    def __init__(
+        self,
+        context: zmq.Context[zmq.Socket[bytes]],
+        options: ClientOptions,
+        keys: LinkKeys,
+        *,
+        on_behalf: Mapping[str, object] | None = None,
+    ) -> None:
+        """Connect to the master. ``on_behalf``: of a runner, the sender for whom its requests are decided."""
+        self._on_behalf: dict[str, object] = {} if on_behalf is None else {"on_behalf": on_behalf}
         self._socket = context.socket(zmq.DEALER)
         self._socket.setsockopt(zmq.LINGER, 0)
         self._connection = LinkConnection(self._socket, "control", options, keys)
@@ -115,7 +124,9 @@ class ControlClient:
         """
         seconds = 30.0 if timeout is None else timeout
         request = b"%d-%d" % (os.getpid(), next(self._ids))
-        payload = packed_request({"cmd": cmd, **fields, **({"token": self.token} if self.token else {})})
+        payload = packed_request(
+            {"cmd": cmd, **fields, **self._on_behalf, **({"token": self.token} if self.token else {})}
+        )
         if _LOG.isEnabledFor(logging.DEBUG):
             _LOG.debug("request %s to %s: %s", cmd, self.endpoint, _shown(cmd, fields))
         started = time.monotonic()

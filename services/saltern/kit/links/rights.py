@@ -31,6 +31,9 @@ from saltwire.jid import is_jid
 #: The target of every minion.
 EVERYWHERE = "*"
 
+#: Rules that allow every runner.
+_ALL_RUNNERS = frozenset({"@runner", "@runners"})
+
 #: Functions of the module ``publish`` cannot be published by minions: that could go on for ever. As in Salt, nothing whose
 #: name begins so.
 _PUBLISHES = "publish"
@@ -136,6 +139,24 @@ def decide(rights: Rights, kind: Kind, calls: Sequence[Call]) -> Decision:
     A runner, a wheel function or a query that is allowed has the target ``*``.
     """
     return Decision(calls, [list(dict.fromkeys(_targets(rights, kind, call))) for call in calls])
+
+
+def covered_targets(rights: Rights) -> list[str]:
+    """Return the compound targets of the minions that the sender's rules cover: minions on which the sender may publish
+    some function. ``*`` means every minion.
+
+    A sender that may start all runners covers every minion, because runners reach them all.
+    """
+    found: list[str] = []
+    for rule in rights.rules:
+        if isinstance(rule, str):
+            if rule in _ALL_RUNNERS or (rule and not rule.startswith("@")):
+                return [EVERYWHERE]
+        elif not rights.whole_names and isinstance(rule, Mapping) and len(rule) == 1:
+            ((target, functions),) = rule.items()
+            if functions and not str(target).startswith("@"):
+                found.append(str(target))
+    return [EVERYWHERE] if EVERYWHERE in found else list(dict.fromkeys(found))
 
 
 # ------------------------------------------------------------------------------------------------------- rules of a sender

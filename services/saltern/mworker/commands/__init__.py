@@ -1,8 +1,8 @@
 """Tables of the commands that a worker answers: for each command who may send it, and the function that answers it.
 
 MINION_COMMANDS come from port 4506; a handler gets the proved id of the sender. CONTROL_COMMANDS come from port 4507; a
-handler gets the name of the operator's CurveZMQ key. Each row must name a policy. A command without a row is not
-answered.
+handler gets the Sender: the operator's CurveZMQ key, or the user of a token. Each row must name a policy. A command
+without a row is not answered.
 """
 
 from __future__ import annotations
@@ -29,13 +29,14 @@ from saltern.mworker.commands import (
     returns,
     wheel,
 )
+from saltern.mworker.senders import Sender
 from saltern.mworker.worker_context import WorkerContext
 
 #: (context, minion id, load) -> value that is encrypted and sent back.
 MinionHandler: TypeAlias = Callable[[WorkerContext, str, Mapping[str, object]], object]
 
-#: (context, name of the operator's key, fields) -> value of the answer. Raises ControlError to refuse.
-ControlHandler: TypeAlias = Callable[[WorkerContext, str, Mapping[str, object]], object]
+#: (context, sender, fields) -> value of the answer. Raises ControlError to refuse.
+ControlHandler: TypeAlias = Callable[[WorkerContext, Sender, Mapping[str, object]], object]
 
 
 class MinionPolicy(Enum):

@@ -7,10 +7,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from saltern.kit.links.control import ControlError
+from saltern.mworker.senders import Sender
 from saltern.mworker.worker_context import WorkerContext
 
 
-def report(context: WorkerContext, client: str, fields: Mapping[str, object]) -> None:
+def report(context: WorkerContext, sender: Sender, fields: Mapping[str, object]) -> None:
     """Record for the presence of minions whose last connection ended, and which stock minions have an open connection.
 
     ``left`` maps a minion id to the seconds that passed between the end of its connection and the time ``at`` (seconds

@@ -15,15 +15,15 @@ from saltern.kit.config.durations import seconds_of
 from saltern.kit.links.answers import PublishAnswer, RunnerAnswer, TargetAnswer
 from saltern.kit.links.control import ControlError
 from saltern.kit.links.rights import Call
+from saltern.mworker.authorise import Destination, Reach, published_to, targeted
 from saltern.mworker.processes import TooManyRunners
 from saltern.mworker.runners.runner import RunnerCall, load_of, run_runner
-from saltern.mworker.targets import Resolved, resolve, spelled
+from saltern.mworker.senders import Sender
 from saltern.mworker.worker_context import WorkerContext
 from saltwire import tags
 from saltwire.errors import OwnFault, PeerFault
 from saltwire.jid import is_jid, next_jid
 from saltwire.pack import packb, unpackb
-from statecore.model.errors import TargetError
 from statecore.model.lazy import lazy_module
 from statecore.model.nearest import close_matches
 from statecore.model.redaction import shown_arguments
@@ -49,12 +49,12 @@ _JID_TRIES = 100
 _LONGEST_WAIT = 30 * 86400
 
 
-def ping(context: WorkerContext, client: str, fields: Mapping[str, object]) -> dict[str, str]:
+def ping(context: WorkerContext, sender: Sender, fields: Mapping[str, object]) -> dict[str, str]:
     """Return {"id": the master's id}, for an operator who asks whether the master answers."""
     return {"id": context.options.id}
 
 
-def publish(context: WorkerContext, client: str, fields: Mapping[str, object]) -> PublishAnswer:
+def publish(context: WorkerContext, sender: Sender, fields: Mapping[str, object]) -> PublishAnswer:
     """Record a job and append it to the publications in one step; return {"jid", "minions", "missing"}.
 
     ``when_back``: how long the job waits for minions that are away, in seconds or as ``2h30m``. ``no_replay``: only
@@ -63,42 +63,37 @@ def publish(context: WorkerContext, client: str, fields: Mapping[str, object]) -
     ``request_id`` gets the same JID and publishes nothing. Raises ControlError with the name TargetError,
     InvocationError or JidError.
     """
-    with context.tracing.of_peer("salt.req.recv.publish", fields, "SERVER", **{"salt.client": client}) as span:
-        answer = published(context, client, fields, span.marked({}))
+    with context.tracing.of_peer("salt.req.recv.publish", fields, "SERVER", **{"salt.client": sender.client}) as span:
+        answer = published(context, sender, fields, span.marked({}), Reach(None, _within(fields)))
         span.note(**{"salt.jid": str(answer["jid"])}, **{"salt.minions": len(answer["minions"])})
         return answer
 
 
 def published(
     context: WorkerContext,
-    client: str,
+    sender: Sender,
     fields: Mapping[str, object],
     more: Mapping[str, object],
-    target: Resolved | None = None,
+    reach: Reach,
 ) -> PublishAnswer:
     """Publish a job as the command ``publish`` does, with the fields of ``more`` added to its load; return {"jid",
     "minions", "missing"}, or ``jid`` None with ``error`` if no minion matches.
 
-    Raises ControlError. ``target``: the minions that the target matches, if the caller has resolved it.
-    ``fields["within"]``: minions to which the sender's access list restricts the job. The job is then sent to these
-    minions by name, because the grains that the master knows may be older than the minions' own.
+    Raises ControlError. ``reach``: what the sender's access list allows of the publication.
     """
     fun = _function(fields.get("fun"))
-    tgt, tgt_type = fields.get("tgt", "*"), str(fields.get("tgt_type") or "glob")
     arg, kwargs = published_arguments(fun, calls_of(fields)), _typed(fields, "kwargs", dict)
-    try:
-        # Minions do not know the master's node groups and its range server.
-        tgt, tgt_type = spelled(context, tgt, tgt_type)
-        if target is None:
-            target = resolve(context, tgt, tgt_type, str(kwargs.get("delimiter") or ":"))
-    except TargetError as error:
-        raise ControlError("TargetError", str(error)) from error
-    within = fields.get("within")
-    if within is not None:
-        allowed = within if isinstance(within, Collection) else ()
-        target = Resolved(tuple(name for name in target.minions if name in allowed), target.missing)
+    place = published_to(
+        context,
+        sender,
+        fields.get("tgt", "*"),
+        str(fields.get("tgt_type") or "glob"),
+        str(kwargs.get("delimiter") or ":"),
+        reach=reach,
+    )
+    client, target, tgt, tgt_type = sender.client, place.target, place.tgt, place.tgt_type
     if not target.minions:
-        text = f"Master could not resolve minions for target {tgt}"
+        text = f"Master could not resolve minions for target {fields.get('tgt', '*')}"
         return {"jid": None, "minions": [], "missing": list(target.missing), "error": text}
     load = {
         "fun": fun,
@@ -112,7 +107,7 @@ def published(
     announced = {name: load[name] for name in ("fun", "arg", "tgt", "tgt_type", "user")}
     shown = {"arg": shown_arguments(fun, arg)}
     audited = context.audit.fields("publish", client, **{**announced, **shown}, minions=len(target.minions))
-    published = _record(context, load, target.minions, fields, audited)
+    published = _record(context, load, place, fields, audited)
     if published.created:
         lists = {"minions": list(target.minions), "missing": list(target.missing)}
         context.fire_all(
@@ -132,23 +127,26 @@ def published(
     return answer
 
 
-def targets(context: WorkerContext, client: str, fields: Mapping[str, object]) -> TargetAnswer:
+def _within(fields: Mapping[str, object]) -> Collection[str] | None:
+    """Return the minions to which the sender's access list restricts a job, as RequestHandler has found them; None: all."""
+    within = fields.get("within")
+    return within if within is None or isinstance(within, Collection) else ()
+
+
+def targets(context: WorkerContext, sender: Sender, fields: Mapping[str, object]) -> TargetAnswer:
     """Return {"minions": accepted minions that a target matches, "missing": ids in the target without an accepted key}.
 
     Raises ControlError with the name TargetError.
     """
-    try:
-        tgt, tgt_type = spelled(context, fields.get("tgt", "*"), str(fields.get("tgt_type") or "glob"))
-        found = resolve(context, tgt, tgt_type, str(fields.get("delimiter") or ":"))
-    except TargetError as error:
-        raise ControlError("TargetError", str(error)) from error
+    tgt, tgt_type = fields.get("tgt", "*"), str(fields.get("tgt_type") or "glob")
+    found = targeted(context, sender, tgt, tgt_type, str(fields.get("delimiter") or ":"))
     return {"minions": list(found.minions), "missing": list(found.missing)}
 
 
 def _record(
     context: WorkerContext,
     load: dict[str, object],
-    minions: Sequence[str],
+    place: Destination,
     fields: Mapping[str, object],
     audited: Mapping[str, object] | None,
 ) -> Published:
@@ -171,7 +169,7 @@ def _record(
         try:
             return context.store.jobs.publish(
                 load | {"jid": jid},
-                minions,
+                place.target.minions,
                 request_id=request_id,
                 ttl=options.keep_jobs_seconds,
                 now_ms=now_ms,
@@ -180,7 +178,7 @@ def _record(
                 if no_replay or _of_the_moment(load["fun"])
                 else now_ms + max(options.replay_window, when_back) * 1000,
                 when_back_until_ms=now_ms + when_back * 1000 if when_back else 0,
-                pinned=fields.get("within") is not None,
+                pinned=place.by_name,
                 audited=audited,
             )
         except JidTaken as error:
@@ -266,13 +264,13 @@ def call_of(fields: Mapping[str, object]) -> Call:
     )
 
 
-def job_returns(context: WorkerContext, client: str, fields: Mapping[str, object]) -> dict[str, dict[str, object]]:
+def job_returns(context: WorkerContext, sender: Sender, fields: Mapping[str, object]) -> dict[str, dict[str, object]]:
     """Return {minion id: return} from the job cache, for all minions of a job or for those in the field ``minions``."""
     minions = _typed(fields, "minions", list) if fields.get("minions") is not None else None
     return context.store.jobs.returns(str(fields.get("jid", "")), None if minions is None else list(map(str, minions)))
 
 
-def runner(context: WorkerContext, client: str, fields: Mapping[str, object]) -> RunnerAnswer:
+def runner(context: WorkerContext, sender: Sender, fields: Mapping[str, object]) -> RunnerAnswer:
     """Start a runner in a child process; return {"tag", "jid"}. Raises ControlError if too many runners run already,
     StoreError if the audit record refuses the entry about the runner.
 
@@ -280,13 +278,15 @@ def runner(context: WorkerContext, client: str, fields: Mapping[str, object]) ->
     ``request_id`` gets the same JID and starts nothing.
     """
     arg, kwarg = _typed(fields, "arg", list), _typed(fields, "kwarg", dict)
-    call = runner_call(context, str(fields.get("fun", "")), arg, kwarg, str(fields.get("user") or client))
+    call = runner_call(
+        context, str(fields.get("fun", "")), arg, kwarg, str(fields.get("user") or sender.client), sender
+    )
     jid = call.jid
     request_id = str(fields.get("request_id") or os.urandom(16).hex())
     begun = begin_runner(context, request_id, call)
     if begun == jid:
         options, key_dir = context.options, context.key_dir
-        audit_runner(context, client, request_id, call)
+        audit_runner(context, sender.client, request_id, call)
 
         def work() -> None:
             run_runner(call, options, key_dir)
@@ -300,9 +300,9 @@ def runner(context: WorkerContext, client: str, fields: Mapping[str, object]) ->
 
 
 def runner_call(
-    context: WorkerContext, fun: str, arg: Sequence[object], kwarg: Mapping[str, object], user: str
+    context: WorkerContext, fun: str, arg: Sequence[object], kwarg: Mapping[str, object], user: str, sender: Sender
 ) -> RunnerCall:
-    """Return a runner call with a new JID. Raises ControlError if no runner has this name."""
+    """Return a runner call with a new JID, on behalf of ``sender``. Raises ControlError if no runner has this name."""
     # As on minions, a user's module takes precedence over a built-in one of the same name.
     function = users.find(fun, context.options, table.RUNNERS) or table.RUNNERS.get(fun)
     if function is None:
@@ -311,7 +311,7 @@ def runner_call(
         if fun and any(name.startswith(f"{fun}.") for name in table.RUNNERS):
             hint = f" It is a module: `salt-run -d {fun}` shows its runners."
         raise ControlError("UnknownFunction", f"'{fun}' is not available.{hint}")
-    return RunnerCall(next_jid(time.time(), ""), fun, function, arg, kwarg, user)
+    return RunnerCall(next_jid(time.time(), ""), fun, function, arg, kwarg, user, sender.behalf)
 
 
 def audit_runner(context: WorkerContext, who: str, request_id: str, call: RunnerCall) -> None:

@@ -10,6 +10,7 @@ from masterstore.jobs import Job, failed
 from saltern.kit.links.control import ControlError
 from saltern.mworker.job_queries.filters import FilterFault, filter_of, minions_like
 from saltern.mworker.job_queries.status import not_a_jid, status_of, unknown_job
+from saltern.mworker.senders import Sender
 from saltern.mworker.worker_context import WorkerContext
 from saltwire.jid import is_jid
 
@@ -20,7 +21,7 @@ _PAGE = 500
 _RETURNS = 100
 
 
-def job_status(context: WorkerContext, client: str, fields: Mapping[str, object]) -> dict[str, object]:
+def job_status(context: WorkerContext, sender: Sender, fields: Mapping[str, object]) -> dict[str, object]:
     """Return the state of a job on each of its minions: {jid, fun, user, tgt, now, created, ended, complete, counts,
     minions: {id: {state, since, late, times, seen}}}. Times are milliseconds since 1970.
 
@@ -29,7 +30,7 @@ def job_status(context: WorkerContext, client: str, fields: Mapping[str, object]
     return status_of(context.store, _job(context, fields.get("jid")), int(time.time() * 1000))
 
 
-def failed_of(context: WorkerContext, client: str, fields: Mapping[str, object]) -> dict[str, int]:
+def failed_of(context: WorkerContext, sender: Sender, fields: Mapping[str, object]) -> dict[str, int]:
     """Return the map of minion id to 1 (its return is a failure) or 0, for those of ``minions`` that have returned.
 
     ``minions`` are at most 100.
@@ -38,7 +39,7 @@ def failed_of(context: WorkerContext, client: str, fields: Mapping[str, object])
     return {minion: int(failed(ret)) for minion, ret in returns.items()}
 
 
-def find_jobs(context: WorkerContext, client: str, fields: Mapping[str, object]) -> dict[str, object]:
+def find_jobs(context: WorkerContext, sender: Sender, fields: Mapping[str, object]) -> dict[str, object]:
     """Return one page of the jobs that ``filters`` match, newest first, at most 500: {jobs: [{jid, load, meta}], cursor}.
 
     Pass ``cursor`` as a filter to get the next page; it is empty on the last page. Raises ControlError with the name FilterError.

@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 from masterstore.minion_keys import STATES as STATE_ORDER
 from saltern.kit.links.control import ControlError
+from saltern.mworker.senders import Sender
 from saltern.mworker.worker_context import WorkerContext
 from saltwire import tags
 from saltwire.errors import PeerFault
@@ -56,7 +57,7 @@ def revoke_own(context: WorkerContext, minion_id: str, load: Mapping[str, object
     return True
 
 
-def known(context: WorkerContext, client: str, fields: Mapping[str, object]) -> dict[str, dict[str, object]]:
+def known(context: WorkerContext, sender: Sender, fields: Mapping[str, object]) -> dict[str, dict[str, object]]:
     """Return {minion id: {"key": state of its key or "", "age": seconds since its last request or None}} of the given
     ``minions``.
     """

@@ -22,6 +22,7 @@ from saltern.kit.links.sockets import NAMES
 from saltern.mworker import eauth
 from saltern.mworker.deferred_reply import DeferredReply
 from saltern.mworker.eauth.identity import EauthFault, Identity
+from saltern.mworker.senders import Sender
 from saltern.mworker.worker_context import WorkerContext
 
 #: Said of every sign-in that fails, whatever the reason: who tries passwords learns nothing more.
@@ -46,7 +47,7 @@ _EVENTS, _EVENT_BYTES = 500, 4 * 1024 * 1024
 _PART = re.compile(r"[^\x00-\x20\x7f/]{1,128}")
 
 
-def login(context: WorkerContext, client: str, fields: Mapping[str, object]) -> DeferredReply:
+def login(context: WorkerContext, sender: Sender, fields: Mapping[str, object]) -> DeferredReply:
     """Check ``username`` and ``password`` with the eauth backend ``eauth``, and make a token. The deferred reply is
     {token, start, expire, name, eauth, groups, perms}.
 
@@ -67,7 +68,7 @@ def login(context: WorkerContext, client: str, fields: Mapping[str, object]) -> 
             raise ControlError("EauthAuthenticationError", FAILED)
         return _new_token(context, identity, backend, kind, _allowed_seconds(context, identity, backend, seconds))
 
-    return DeferredReply(work, refused=None, requester=f"login {address or client}")
+    return DeferredReply(work, refused=None, requester=f"login {address or sender.client}")
 
 
 def _checked(context: WorkerContext, backend: str, user: str, password: str, address: str) -> Identity | None:
@@ -113,7 +114,7 @@ def _described(context: WorkerContext, token: Token) -> dict[str, object]:
     }
 
 
-def token_info(context: WorkerContext, client: str, fields: Mapping[str, object]) -> dict[str, object]:
+def token_info(context: WorkerContext, sender: Sender, fields: Mapping[str, object]) -> dict[str, object]:
     """Return {start, expire, name, eauth, groups, perms} of the eauth token in the field ``of``. Raises ControlError
     if it is unknown or has expired.
     """
@@ -123,7 +124,7 @@ def token_info(context: WorkerContext, client: str, fields: Mapping[str, object]
     return _described(context, found)
 
 
-def logout(context: WorkerContext, client: str, fields: Mapping[str, object]) -> bool:
+def logout(context: WorkerContext, sender: Sender, fields: Mapping[str, object]) -> bool:
     """Revoke the eauth token in the field ``of``, or with ``everywhere`` all tokens of its user. Return True if the
     token existed.
     """
@@ -134,7 +135,7 @@ def logout(context: WorkerContext, client: str, fields: Mapping[str, object]) ->
     return context.store.tokens.revoke(text) or found is not None
 
 
-def kept_events(context: WorkerContext, client: str, fields: Mapping[str, object]) -> list[tuple[int, bytes]]:
+def kept_events(context: WorkerContext, sender: Sender, fields: Mapping[str, object]) -> list[tuple[int, bytes]]:
     """Return at most 500 events of the stream ``salt:events`` that were stored at ``after`` (milliseconds since 1970) or
     later, oldest first, each as (milliseconds since 1970, packed event). Raises ControlError for a wrong ``after``.
 
@@ -158,15 +159,15 @@ def kept_events(context: WorkerContext, client: str, fields: Mapping[str, object
     return frames
 
 
-def hook(context: WorkerContext, client: str, fields: Mapping[str, object]) -> bool:
+def hook(context: WorkerContext, sender: Sender, fields: Mapping[str, object]) -> bool:
     """Fire the event ``salt/netapi/hook/<path>`` of a webhook with its ``data``. Return True if the event bus accepted
     it.
 
     Raises ControlError for malformed fields, and unless the request comes with a key of the master's roles: the API
     decides which webhooks need a signed-in user.
     """
-    if client not in NAMES:
-        raise ControlError("AuthorizationError", f"{client} may not pass on webhooks")
+    if sender.client not in NAMES:
+        raise ControlError("AuthorizationError", f"{sender.client} may not pass on webhooks")
     path, data = fields.get("path"), fields.get("data")
     if not isinstance(path, list) or not all(isinstance(part, str) and _PART.fullmatch(part) for part in path):
         raise ControlError("InvocationError", "a webhook's path has parts of 1 to 128 characters without spaces")

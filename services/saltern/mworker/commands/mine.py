@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from masterstore.errors import TooLarge
 from saltern.kit.links.rights import matches
 from saltern.kit.process.cpu_limit import CpuLimit, cpu_limit
+from saltern.mworker.authorise import is_offered, offering
 from saltern.mworker.quotas import Quota
-from saltern.mworker.targets import is_meant, resolve
 from saltern.mworker.worker_context import WorkerContext
 from statecore.model.errors import TargetError
 
@@ -67,8 +67,7 @@ def get(context: WorkerContext, minion_id: str, load: Mapping[str, object]) -> d
         return {}
     tgt, tgt_type = load.get("tgt", "*"), str(load.get("tgt_type", "glob"))
     try:
-        # No pillar matches, so that the sender cannot find out the pillar of other minions.
-        target = resolve(context, tgt, tgt_type, peer=True, pillar_of=())
+        target = offering(context, tgt, tgt_type)
     except TargetError as error:
         context.log.warning("the target of a mine request is refused: %s", error, extra={"minion": minion_id})
         return {}
@@ -108,7 +107,7 @@ def _open_to(context: WorkerContext, minion_id: str, offered: Mapping[str, objec
 
 def _is_meant(context: WorkerContext, minion_id: str, target: object, kind: str) -> bool:
     try:
-        return is_meant(context, minion_id, target, kind)
+        return is_offered(context, minion_id, target, kind)
     except TargetError as error:
         context.log.warning("allow_tgt of a mine is refused, and allows nobody: %s", error)
         return False

@@ -9,6 +9,7 @@ from saltern.kit.links.control import ControlError
 from saltern.mworker.commands.control import targets
 from saltern.mworker.fleet import rows_of, topology_of
 from saltern.mworker.job_queries.matrix import matrix_of
+from saltern.mworker.senders import Sender
 from saltern.mworker.worker_context import WorkerContext
 from statecore.model.redaction import shown_arguments
 
@@ -19,13 +20,13 @@ _ROWS = 100
 _MOST_FIGURES = 64 * 1024
 
 
-def fleet(context: WorkerContext, client: str, fields: Mapping[str, object]) -> dict[str, object]:
+def fleet(context: WorkerContext, sender: Sender, fields: Mapping[str, object]) -> dict[str, object]:
     """Return {minions: [row], missing, now, window}: the accepted minions that a target matches, with their last message,
     whether they are present, and some grains. With ``ids`` the list ``minions`` has ids only.
 
     Raises ControlError with the name TargetError.
     """
-    found = targets(context, client, fields)
+    found = targets(context, sender, fields)
     minions: list[object] = [*found["minions"]]
     if not fields.get("ids"):
         minions = [*rows_of(context.store, found["minions"], context.options.presence_window)]
@@ -37,14 +38,14 @@ def fleet(context: WorkerContext, client: str, fields: Mapping[str, object]) -> 
     }
 
 
-def topology(context: WorkerContext, client: str, fields: Mapping[str, object]) -> dict[str, object]:
+def topology(context: WorkerContext, sender: Sender, fields: Mapping[str, object]) -> dict[str, object]:
     """Return the parts of the master: Redis, its clients, reqservers with their queues, publishers, reactors' backlog,
     and the numbers of minions and jobs.
     """
     return topology_of(context.store, context.options.id, context.options.presence_window)
 
 
-def job_matrix(context: WorkerContext, client: str, fields: Mapping[str, object]) -> dict[str, object]:
+def job_matrix(context: WorkerContext, sender: Sender, fields: Mapping[str, object]) -> dict[str, object]:
     """Return one page of a job as a table: {columns, rows, more, cursor}. Rows are the minions that have returned.
 
     ``minions``: only these, at most 100. Otherwise the page has the first 100 minions after the id ``cursor``; the
@@ -64,7 +65,7 @@ def job_matrix(context: WorkerContext, client: str, fields: Mapping[str, object]
     return {**matrix_of(context.store.jobs.returns(jid, names)), "cursor": cursor}
 
 
-def job_call(context: WorkerContext, client: str, fields: Mapping[str, object]) -> dict[str, object]:
+def job_call(context: WorkerContext, sender: Sender, fields: Mapping[str, object]) -> dict[str, object]:
     """Return how a job was called: {jid, fun, arg, tgt, tgt_type, user, metadata}, with secrets in arguments masked. Raises
     ControlError with the name UnknownJob.
     """
@@ -78,7 +79,7 @@ def job_call(context: WorkerContext, client: str, fields: Mapping[str, object]) 
     return {"jid": jid, "fun": fun, "arg": shown_arguments(fun, arg if isinstance(arg, list) else []), **named}
 
 
-def report_figures(context: WorkerContext, client: str, fields: Mapping[str, object]) -> None:
+def report_figures(context: WorkerContext, sender: Sender, fields: Mapping[str, object]) -> None:
     """Store what a reqserver reports about its queues: ``name``, and ``figures`` as a map."""
     name, figures = fields.get("name"), fields.get("figures")
     if not isinstance(name, str) or not isinstance(figures, Mapping) or len(str(figures)) > _MOST_FIGURES:

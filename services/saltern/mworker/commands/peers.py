@@ -19,11 +19,12 @@ from saltern.kit.command.arguments import parse_arguments
 from saltern.kit.config.master import MasterOptions
 from saltern.kit.links.answers import PublishAnswer
 from saltern.kit.links.control import ControlError
-from saltern.kit.links.rights import Call, Kind, rights_of_minion, runners_of_minion, wheels_of_minion
+from saltern.kit.links.rights import Call, Kind, runners_of_minion, wheels_of_minion
 from saltern.mworker.authorise import NotAllowed, decided, reached
 from saltern.mworker.commands import control, wheel
 from saltern.mworker.deferred_reply import DeferredReply
 from saltern.mworker.runners.runner import RunnerCall, RunnerTools, run_runner, with_tools
+from saltern.mworker.senders import sender_minion
 from saltern.mworker.worker_context import WorkerContext
 from saltwire.errors import PeerFault
 
@@ -74,9 +75,10 @@ def publish(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> 
         return _refused(context, minion_id, load, str(error))
     if not job["jid"]:
         return {}
+    behalf = sender_minion(context.options, minion_id).behalf
     gather = partial(_gathered, job=job, timeout=timeout, full=load.get("form") == "full")
     return DeferredReply(
-        partial(with_tools, job["jid"], minion_id, context.options, context.key_dir, gather), refused={}
+        partial(with_tools, job["jid"], minion_id, behalf, context.options, context.key_dir, gather), refused={}
     )
 
 
@@ -98,7 +100,7 @@ def runner(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> A
         return _refused(context, minion_id, load, _how_to_allow("peer_run", minion_id, fun, "", f"[{fun}]"))
     arg, kwarg = _parsed(load["arg"], load.get("no_parse"))
     try:
-        call = control.runner_call(context, fun, arg, kwarg, minion_id)
+        call = control.runner_call(context, fun, arg, kwarg, minion_id, sender_minion(context.options, minion_id))
     except ControlError as error:
         return {**_FULL, "return": error.message, "success": False, "jid": ""} if full else error.message
     request_id = _request_id(minion_id, load)
@@ -125,7 +127,12 @@ def wheel_function(context: WorkerContext, minion_id: str, load: Mapping[str, An
             return _refused(
                 context, minion_id, load, _how_to_allow("peer_run", minion_id, fun, "", f"[{{'@wheel': [{fun}]}}]")
             )
-        return {"return": wheel.wheel(context, minion_id, {"fun": fun, "arg": arg, "kwarg": kwarg}), "success": True}
+        return {
+            "return": wheel.wheel(
+                context, sender_minion(context.options, minion_id), {"fun": fun, "arg": arg, "kwarg": kwarg}
+            ),
+            "success": True,
+        }
     except ControlError as error:
         return {"return": error.message, "success": False}
 
@@ -165,9 +172,9 @@ def _published(context: WorkerContext, minion_id: str, load: Mapping[str, object
     tgt, tgt_type = load["tgt"], str(load.get("tgt_type") or "glob")
     if tgt_type.startswith("node"):
         tgt_type = "nodegroup"
-    rights = rights_of_minion(context.options.peer, minion_id)
+    sender = sender_minion(context.options, minion_id)
     try:
-        target, within = reached(context, rights, calls, tgt, tgt_type, peer=True)
+        reach = reached(context, sender.rights, calls, tgt, tgt_type, peer=True)
     except NotAllowed as error:
         raise ControlError(
             "AuthorizationError", _how_to_allow("peer", minion_id, str(error), "there", f"[{error}]")
@@ -179,9 +186,8 @@ def _published(context: WorkerContext, minion_id: str, load: Mapping[str, object
         "ret": load["ret"],
         "user": minion_id,
         "request_id": _request_id(minion_id, load),
-        "within": within,
     }
-    return control.published(context, minion_id, fields, {"id": minion_id}, target)
+    return control.published(context, sender, fields, {"id": minion_id}, reach)
 
 
 def _calls(load: Mapping[str, Any]) -> list[Call]:

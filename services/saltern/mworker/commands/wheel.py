@@ -17,6 +17,7 @@ from masterstore.errors import StoreUnavailable
 from saltern.kit.config.master import as_opts, public_options
 from saltern.kit.links.control import ControlError
 from saltern.mworker.commands import keys, minion_data, roots
+from saltern.mworker.senders import Sender
 from saltern.mworker.worker_context import WorkerContext
 from saltwire import tags
 from saltwire.jid import next_jid
@@ -37,7 +38,7 @@ _SECRET_RESULTS: Mapping[str, str] = {
 }
 
 
-def wheel(context: WorkerContext, client: str, fields: Mapping[str, object]) -> object:
+def wheel(context: WorkerContext, sender: Sender, fields: Mapping[str, object]) -> object:
     """Run one wheel function and return its value. Raises ControlError for an unknown function, or with the function's
     own error; StoreError if the audit record refuses the entry about the call, which is then not made.
 
@@ -54,11 +55,11 @@ def wheel(context: WorkerContext, client: str, fields: Mapping[str, object]) -> 
         "fun": f"wheel.{fun}",
         "jid": jid,
         "tag": stem,
-        "user": str(fields.get("user") or client),
+        "user": str(fields.get("user") or sender.client),
     }
     told["fun_args"] = shown_arguments(told["fun"], [*arg, *([dict(kwarg)] if kwarg else [])])
     done: dict[str, object] = {"user": told["user"], "fun": fun, "jid": jid, "arg": told["fun_args"]}
-    context.audit.begin("wheel", client, **done)
+    context.audit.begin("wheel", sender.client, **done)
     context.fire(f"{stem}/new", told)
     try:
         value = function(context, *arg, **kwarg)

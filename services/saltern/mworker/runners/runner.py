@@ -35,6 +35,7 @@ from saltern.kit.links.event_bus import EventSender, EventSubscriber
 from saltern.kit.links.sockets import LinkKeys
 from saltern.mworker.durability import durability
 from saltern.mworker.runners.calling import misuse
+from saltern.mworker.senders import Behalf
 from saltwire import tags
 from statecore.model.redaction import shown_arguments
 
@@ -55,7 +56,7 @@ Runner: TypeAlias = Callable[..., object]
 
 @dataclass(frozen=True)
 class RunnerCall:
-    """One call of a runner: JID, function with its name and arguments, and the user."""
+    """One call of a runner: JID, function with its name and arguments, the user, and the sender of the request."""
 
     jid: str
     fun: str
@@ -63,6 +64,7 @@ class RunnerCall:
     arg: Sequence[object]
     kwarg: Mapping[str, object]
     user: str
+    behalf: Behalf
 
 
 class RunnerFault(Exception):
@@ -181,7 +183,9 @@ class RunnerTools:
         return Asked(job["jid"], tuple(job["minions"]), dict(sorted(found.items())))
 
     def minions(self, tgt: object, tgt_type: str) -> list[str]:
-        """Return the accepted minions that a target matches. Raises ControlError."""
+        """Return the accepted minions that a target matches, as far as the sender may look into them. Raises
+        ControlError.
+        """
         return self.control.call("targets", tgt=tgt, tgt_type=tgt_type)["minions"]
 
 
@@ -229,14 +233,14 @@ Result = TypeVar("Result")
 
 
 def with_tools(
-    jid: str, user: str, options: MasterOptions, key_dir: Path, work: Callable[[RunnerTools], Result]
+    jid: str, user: str, behalf: Behalf, options: MasterOptions, key_dir: Path, work: Callable[[RunnerTools], Result]
 ) -> Result:
     """Open RunnerTools with connections of this process, call ``work`` with them, and return its result.
 
-    Must be called in a child process.
+    ``behalf``: the sender for whom the runner's requests to the master are decided. Must be called in a child process.
     """
     with contextlib.ExitStack() as stack:
-        return work(_opened(jid, user, options, key_dir, stack))
+        return work(_opened(jid, user, behalf, options, key_dir, stack))
 
 
 def run_runner(call: RunnerCall, options: MasterOptions, key_dir: Path) -> dict[str, object]:
@@ -244,7 +248,7 @@ def run_runner(call: RunnerCall, options: MasterOptions, key_dir: Path) -> dict[
     success. Must be called in a child process.
     """
     with contextlib.ExitStack() as stack:
-        tools = _opened(call.jid, call.user, options, key_dir, stack)
+        tools = _opened(call.jid, call.user, call.behalf, options, key_dir, stack)
         load = load_of(call, options)
         base = {"fun": load["fun"], "jid": call.jid, "user": call.user, "fun_args": load["arg"]}
         tools.sender.fire(tags.run_new(call.jid), base)
@@ -332,7 +336,9 @@ def _kwargs_shown(call: RunnerCall) -> list[dict[str, object]]:
     return [dict(call.kwarg)] if call.kwarg else []
 
 
-def _opened(jid: str, user: str, options: MasterOptions, key_dir: Path, stack: contextlib.ExitStack) -> RunnerTools:
+def _opened(
+    jid: str, user: str, behalf: Behalf, options: MasterOptions, key_dir: Path, stack: contextlib.ExitStack
+) -> RunnerTools:
     """Return RunnerTools with new connections to Redis, the master and the event bus; ``stack`` closes them."""
     keys = LinkKeys.load(key_dir)
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
@@ -350,11 +356,11 @@ def _opened(jid: str, user: str, options: MasterOptions, key_dir: Path, stack: c
     stack.callback(sender.close)
     events = EventSubscriber(context, options, keys)
     stack.callback(events.close)
-    control = ControlClient(context, options, keys)
+    control = ControlClient(context, options, keys, on_behalf=behalf)
     stack.callback(control.close)
 
     def reopened() -> RunnerTools:
-        return _opened(jid, user, options, key_dir, contextlib.ExitStack())
+        return _opened(jid, user, behalf, options, key_dir, contextlib.ExitStack())
 
     return RunnerTools(options, store, control, events, sender, user, jid, reopened, key_dir)
 

@@ -14,6 +14,7 @@ from saltern.mworker.runners import manage, mine, runner, salt, survey
 from saltern.mworker.runners.calling import misuse, usage
 from saltern.mworker.runners.runner import Asked, RunnerCall, RunnerTools
 from saltern.mworker.runners.table import RUNNERS
+from saltern.mworker.senders import Behalf
 
 
 def two(tools: object, first: str, second: int = 2, *, third: bool = False) -> None:
@@ -21,6 +22,10 @@ def two(tools: object, first: str, second: int = 2, *, third: bool = False) -> N
 
     With two.
     """
+
+
+#: The sender for whom the runners work.
+BEHALF: Behalf = {"way": "key", "name": "ann", "eauth": "", "groups": []}
 
 
 def any_number(tools: object, *args: Any, **kwargs: Any) -> None: ...
@@ -52,7 +57,7 @@ def test_a_fault_of_the_runner_is_no_fault_of_its_arguments() -> None:
     def broken(tools: object) -> None:
         len(cast(Any, 5))
 
-    call = RunnerCall("1", "own.broken", broken, [], {}, "ann")
+    call = RunnerCall("1", "own.broken", broken, [], {}, "ann", BEHALF)
     tools = SimpleNamespace(options=MasterOptions(), scratch={})
     value, code = runner.outcome(call, cast(RunnerTools, tools))
     assert (value, code) == (
@@ -82,13 +87,13 @@ def test_every_runner_of_ours_tells_what_it_takes(fun: str) -> None:
 )
 def test_who_asks_nobody_is_told(ask: Callable[[RunnerTools], Any]) -> None:
     tools = cast(RunnerTools, SimpleNamespace(ask=lambda *args, **kwargs: Asked("", (), {}), scratch={}))
-    call = RunnerCall("1", "x.y", ask, [], {}, "ann")
+    call = RunnerCall("1", "x.y", ask, [], {}, "ann", BEHALF)
     assert runner.outcome(call, tools) == (NO_MATCH, 2)
 
 
 def test_a_master_without_minions_has_none_that_are_up() -> None:
     tools = cast(RunnerTools, SimpleNamespace(ask=lambda *args, **kwargs: Asked("", (), {}), scratch={}))
-    assert runner.outcome(RunnerCall("1", "manage.status", manage.status, [], {}, "ann"), tools) == (
+    assert runner.outcome(RunnerCall("1", "manage.status", manage.status, [], {}, "ann", BEHALF), tools) == (
         {"up": [], "down": []},
         0,
     )
