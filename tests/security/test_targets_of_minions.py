@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from saltern.mworker import authorise
+from saltern.mworker.commands import mine
 from saltern.mworker.deferred_reply import SealedDeferredReply
 from saltern.mworker.linear_regex import linear_regex
 from statecore.model.errors import TargetError
