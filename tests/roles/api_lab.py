@@ -30,6 +30,10 @@ def api_options(home: Path, **rows: list[Any]) -> dict[str, Any]:
 class ApiLab(Lab):
     """A lab with two replicas of the API, each with a configuration directory of its own."""
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.secrets |= set(PASSWORDS.values())
+
     def _replicas(self) -> list[str]:
         return [*super()._replicas(), "api", "api2", "http1", "http2"]
 

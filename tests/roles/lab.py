@@ -118,6 +118,8 @@ class Lab:
     reqservers: int = 1
     eventpublishers: int = 1
     processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    #: Texts that no log may contain, beside the private keys: tokens, passwords, secrets of pillar.
+    secrets: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         names = [*PORTS, "redis", *ROLES, *self._replicas(), *self.minions]
@@ -326,12 +328,26 @@ class Lab:
         return {name: code for name, one in self.processes.items() if (code := one.poll()) is not None}
 
     def close(self) -> None:
-        """Ends everything that this lab started, forked jobbers included."""
+        """Ends everything that this lab started, forked jobbers included. Fails the test if a log contains a secret."""
         for process in self.processes.values():
             process.kill()
             process.wait()
         self.processes.clear()
         until(lambda: not self._kill_leftovers(), STARTUP, "the lab's processes ended")
+        assert self.leaks() == []
+
+    def leaks(self) -> list[str]:
+        """Return a sentence for each secret that a log of this lab contains: private keys, and ``secrets``."""
+        found = {secret: f"a secret of the test ({secret[:4]}...)" for secret in self.secrets}
+        for path in self.root.rglob("*"):
+            if path.is_file() and path.suffix in (".pem", ".secret", ".key"):
+                # A file that holds a private key has mode 0600; words of this length are its parts.
+                words = re.findall(r"[!-~]{30,}", path.read_text("latin-1")) if path.stat().st_mode & 0o077 == 0 else []
+                found |= dict.fromkeys(words, f"a part of {path}")
+        logs = {path: path.read_text(errors="replace") for path in (self.root / "log").iterdir() if path.is_file()}
+        return [
+            f"{log} contains {what}" for log, text in logs.items() for secret, what in found.items() if secret in text
+        ]
 
     def _kill_leftovers(self) -> list[int]:
         mark = f"SALTERN_TEST_LAB={self.root}".encode()

@@ -63,8 +63,10 @@ def http(lab: ApiLab) -> Iterator[httpx.Client]:
 
 
 @pytest.fixture
-def ann(http: httpx.Client) -> httpx.Client:
-    return _signed_in(http, "ann")
+def ann(lab: ApiLab, http: httpx.Client) -> httpx.Client:
+    signed_in = _signed_in(http, "ann")
+    lab.secrets.add(signed_in.headers["X-Auth-Token"])
+    return signed_in
 
 
 def _signed_in(http: httpx.Client, user: str) -> httpx.Client:

@@ -19,7 +19,7 @@ SECRET = "hunter2-swordfish"
 @pytest.fixture(scope="module")
 def talkative(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """A lab whose processes all log at the level debug."""
-    lab = Lab(tmp_path_factory.mktemp("logs"), options={"log_level": "debug"})
+    lab = Lab(tmp_path_factory.mktemp("logs"), options={"log_level": "debug"}, secrets={SECRET})
     for minion in lab.minions:
         path = lab.root / "minions" / minion / "minion"
         path.write_text(yaml.safe_dump({**yaml.safe_load(path.read_text()), "log_level": "debug"}))

@@ -526,6 +526,27 @@ MUTATIONS = (
         "test_audit.py::test_verify_finds_a_changed_record",
     ),
     Mutation(
+        "the log hides secret parts of the matched route",
+        "services/saltern/api/guard.py",
+        "MASK if part in secret or (len(part) > _LONGEST_SHOWN and part not in named) else part",
+        "part",
+        "test_logged_secrets.py::test_no_token_of_a_path_is_logged",
+    ),
+    Mutation(
+        "libraries log from the level warning on",
+        "services/saltern/kit/process/logs.py",
+        "        if record.levelno < logging.WARNING and not asked:",
+        "        if False:",
+        "test_logged_secrets.py::test_no_library_logs_a_token",
+    ),
+    Mutation(
+        "the log hides tokens in lines of libraries",
+        "services/saltern/kit/process/logs.py",
+        "_LIKE_A_TOKEN.sub(MASK, record.getMessage())",
+        "record.getMessage()",
+        "test_logged_secrets.py::test_no_library_logs_a_token",
+    ),
+    Mutation(
         "refusals do not fill the audit record",
         "services/saltern/mworker/audit_log.py",
         "if count <= _REFUSALS:",

@@ -21,6 +21,7 @@ from saltern.api.answers import Refused
 from saltern.api.bodies import BodyFault, accepted
 from saltern.api.settings import ApiSettings
 from saltern.kit.process.metrics import Metrics
+from statecore.model.values import MASK
 
 #: Most bytes of a body that is too large which are read before the answer.
 _DISCARDED = 16 * 1024 * 1024
@@ -42,6 +43,13 @@ _PATHS = frozenset(
         *("static", "openapi.json", "openapi", "console", "v1"),
     }
 )
+
+
+#: Parts of routes' paths that are secrets, by the names that the routes give them.
+_SECRET_PARTS = frozenset({"token"})
+
+#: Longest part of a path, in characters, that is shown although no parameter of a route matched it: a JID.
+_LONGEST_SHOWN = 20
 
 
 class Guard:
@@ -147,18 +155,39 @@ class Guard:
         return bounded
 
     def _note(self, scope: Scope, status: int, seconds: float, notes: Mapping[str, str]) -> None:
-        name = scope["path"].lstrip("/").partition("/")[0]
+        name = scope["path"].removeprefix(self._settings.root_prefix).lstrip("/").partition("/")[0]
         path = name if name in _PATHS else "other"
         self._metrics.api_requests.labels(path or "/", str(status)).inc()
         if path not in ("events", "ws"):
             self._metrics.api_request_seconds.labels(path or "/").observe(seconds)
         said = "".join(f" {name}={value!r}" for name, value in notes.items())
         method = scope.get("method", "WEBSOCKET")
-        # Of a path, what follows /ws/ is a token.
-        shown = "/ws" if path == "ws" else scope["path"]
         self._log.info(
-            "%s %s %s %r %d %.3f s%s", address_of(scope), scope["type"], method, shown, status, seconds, said
+            "%s %s %s %r %d %.3f s%s",
+            address_of(scope),
+            scope["type"],
+            method,
+            shown_path(scope),
+            status,
+            seconds,
+            said,
         )
+
+
+def shown_path(scope: Scope) -> str:
+    """Return the path of a request for the log. Secret parts of the matched route are hidden.
+
+    A long part that no parameter of the route matched is hidden, too: the path may be that of a route with a secret,
+    written wrongly.
+    """
+    given = {name: str(value).split("/") for name, value in scope.get("path_params", {}).items()}
+    secret = {part for name in _SECRET_PARTS for part in given.get(name, ())}
+    named = {part for parts in given.values() for part in parts} - secret
+    shown = (
+        MASK if part in secret or (len(part) > _LONGEST_SHOWN and part not in named) else part
+        for part in scope["path"].split("/")
+    )
+    return "/".join(shown)
 
 
 async def _discard(receive: Receive, end: float) -> None:

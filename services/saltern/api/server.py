@@ -15,7 +15,7 @@ from saltern.api.answers import Refused, status_of
 from saltern.api.bodies import JSON, accepted, read_body, written
 from saltern.api.clients import Clients, Values
 from saltern.api.event_feed import EventFeed
-from saltern.api.guard import check_origin
+from saltern.api.guard import check_origin, shown_path
 from saltern.api.sessions import Sessions, User
 from saltern.api.settings import ApiSettings
 from saltern.api.streams import Streams
@@ -109,7 +109,7 @@ def failed(api: Api, request: Request, error: Exception) -> Response:
     """Return the response to a request that failed with this error; an unexpected error is logged."""
     status, text = status_of(error, debug=api.settings.debug)
     if status == 500:
-        api.log.error("%s %s failed", request.method, request.url.path, exc_info=error)
+        api.log.error("%s %s failed", request.method, shown_path(request.scope), exc_info=error)
     headers = {"Retry-After": "60"} if status == 429 else {}
     if status in (408, 413):
         # The rest of the body is not read.

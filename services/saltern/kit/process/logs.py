@@ -10,9 +10,10 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ from saltern.kit.config.reading import ConfigError
 from saltern.kit.config.state_options import StateOptions
 from statecore.model.lazy import lazy_module
 from statecore.model.log_levels import GARBAGE, PROFILE, TRACE
+from statecore.model.values import MASK
 
 if TYPE_CHECKING:
     import socket
@@ -72,6 +74,31 @@ _COLOURS: Mapping[int, str] = {
     TRACE: "35",
     GARBAGE: "34",
 }
+
+#: Top-level loggers of the libraries that roles, commands and minions use. They log what they receive, unread: paths with
+#: tokens, headers, queries. Below the level warning they are silent unless ``log_granular_levels`` names the logger, and
+#: the texts that look like tokens are hidden.
+LIBRARIES = frozenset(
+    {
+        *("asyncio", "concurrent", "uvicorn", "websockets", "starlette", "httpx", "httpcore", "h11", "redis", "ldap3"),
+        *("passlib", "libpass", "pygls", "opentelemetry", "grpc", "mako", "psycopg", "pymysql", "reclass", "urllib3"),
+        *(
+            "requests",
+            "dateutil",
+            "croniter",
+            "lsprotocol",
+            "jwt",
+            "anyio",
+            "cryptography",
+            "zmq",
+            "charset_normalizer",
+        ),
+        *("pyasn1", "jinja2", "packaging"),
+    }
+)
+
+#: A text that may be a token or a key: 32 characters of hexadecimal digits or of base64, and the further parts of a JWT.
+_LIKE_A_TOKEN = re.compile(r"[\w+/-]{32,}=*(?:\.[\w-]+)*", re.ASCII)
 
 #: Further fields that a log record may have.
 CONTEXT_FIELDS = ("jid", "minion", "cmd", "client")
@@ -205,6 +232,8 @@ def configure(role: str, options: StateOptions, level: str | None = None, proces
     if options.log_file:
         _add_file(root, options, console, name)
     _set_granular_levels(root, options.log_granular_levels)
+    for each in root.handlers:
+        each.addFilter(_Libraries(options.log_granular_levels))
 
 
 def tag_job(jid: str) -> None:
@@ -225,6 +254,26 @@ class _JobTag(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         if getattr(record, "jid", None) is None:
             record.jid = self._jid
+        return True
+
+
+class _Libraries(logging.Filter):
+    """Log filter for records of LIBRARIES: drops those below the level warning, and hides what looks like a token.
+
+    ``named``: loggers of the option ``log_granular_levels``. Their records pass at each level, with tokens hidden.
+    """
+
+    def __init__(self, named: Iterable[str]) -> None:
+        super().__init__()
+        self._named = tuple(named)
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.name.partition(".")[0] not in LIBRARIES:
+            return True
+        asked = any(record.name == name or record.name.startswith(f"{name}.") for name in self._named)
+        if record.levelno < logging.WARNING and not asked:
+            return False
+        record.msg, record.args = _LIKE_A_TOKEN.sub(MASK, record.getMessage()), ()
         return True
 
 
