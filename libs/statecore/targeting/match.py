@@ -20,6 +20,7 @@ from types import MappingProxyType
 from typing import NamedTuple, Protocol, TypeAlias
 
 from statecore.model.errors import TargetError
+from statecore.model.regex import expression
 from statecore.targeting.compound import OPERATORS, compile_words, words_of
 from statecore.targeting.nested import nested_match
 
@@ -77,9 +78,9 @@ class Reading(NamedTuple):
 
 
 def python_regex(pattern: str, ignore_case: bool) -> Pattern:
-    """Return a regular expression compiled with the module ``re``. Raises TargetError if it is invalid."""
+    """Return a compiled regular expression with the results of the module ``re``. Raises TargetError if it is invalid."""
     try:
-        return re.compile(pattern, re.IGNORECASE if ignore_case else 0)
+        return expression(pattern, re.IGNORECASE if ignore_case else 0)
     except (re.error, RecursionError, OverflowError) as error:
         raise TargetError(f"'{pattern}' is not a valid regular expression: {error}") from error
 

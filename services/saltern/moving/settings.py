@@ -70,7 +70,6 @@ _NOT_NEEDED: Mapping[str, str] = {
     "master_*mworker*": _PROCESSES,
     "maintenance_interval": "loop_interval says it",
     "user": "a role runs as who starts it",
-    "permissive_pki_access": "a role runs as who starts it",
     "verify_env": "a role runs as who starts it",
     "root_dir": _PLACES,
     "pki_dir": "its keys are imported",

@@ -5,20 +5,17 @@ Source: docs/protocol.md#sign-in
 
 from __future__ import annotations
 
-import fnmatch
 import logging
-import re
 import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from saltern.kit.config.master import MasterOptions
-from saltern.kit.process.cpu_limit import CpuLimit, cpu_limit
 from saltern.mworker.commands.resend import heard_of, send_waiting
+from saltern.mworker.sign_in_lists import listing, listing_of_grains
 from saltern.mworker.worker_context import WorkerContext
 from saltwire import handshake, tags
-from saltwire.errors import shown
 from saltwire.keys import PrivateKey, canonical_pem
 from saltwire.pack import packb
 
@@ -29,12 +26,6 @@ _UNDECIDED = ("pending", "denied")
 
 #: States that a stranger's new key gets; ``max_pending_keys`` limits the number of keys in each.
 _STRANGERS = frozenset({handshake.KeyState.PENDING, handshake.KeyState.REJECTED})
-
-#: Longest name of a grain that is looked up in ``autosign_grains_dir``, characters.
-_GRAIN_NAME = 100
-
-#: Seconds of CPU time to compare an id with the lines of a file.
-_LINES_SECONDS = 1.0
 
 
 def answer(context: WorkerContext, version: int, load: Mapping[str, object], *, own: bool = False) -> bytes:
@@ -98,12 +89,16 @@ def _decide(
     if request.public is None:
         context.log.info("the key of a sign-in is refused: %s", request.unreadable, extra={"minion": request.id})
         return handshake.UNREADABLE_KEY
+    options = context.options
+    accepts = _signed(options, request) if stored is None or stored[0] in _UNDECIDED else ""
+    permissive = options.permissive_pki_access
+    rejects = listing("autoreject_file", options.autoreject_file, request.id, permissive=permissive, unsure=True)
     verdict = handshake.decide(
         handshake.KeyState(stored[0]) if stored else handshake.KeyState.NONE,
         same_pem=stored is not None and (stored[1] == pem or canonical_pem(stored[1]) == pem),
-        auto_accept=(stored is None or stored[0] in _UNDECIDED) and _signed(context.options, request),
-        auto_reject=_listed(context.options.autoreject_file, request.id, unsure=True),
-        open_mode=context.options.open_mode,
+        auto_accept=bool(accepts),
+        auto_reject=bool(rejects),
+        open_mode=options.open_mode,
         full=_full(context, request.id),
     )
     if verdict.store in _STRANGERS:
@@ -114,7 +109,11 @@ def _decide(
     if verdict.store is not None:
         context.store.minion_keys.store(request.id, pem, verdict.store.value)
         if stored is None or stored[0] != verdict.store.value:
-            context.audit.record("sign-in", request.id, result=verdict.act, key=request.public.fingerprint())
+            by = {handshake.KeyState.ACCEPTED: accepts, handshake.KeyState.REJECTED: rejects}.get(verdict.store, "")
+            if by:
+                context.log.info("the key is %s by %s", verdict.store.value, by, extra={"minion": request.id})
+            fingerprint = request.public.fingerprint()
+            context.audit.record("sign-in", request.id, result=verdict.act, key=fingerprint, **({"by": by} if by else {}))
             context.fire(tags.KEY, {"result": True, "act": verdict.act, "id": request.id, "pub": pem})
     return verdict
 
@@ -127,14 +126,16 @@ def _full(context: WorkerContext, minion_id: str) -> bool:
     return len(present) >= limit and minion_id not in present
 
 
-def _signed(options: MasterOptions, request: handshake.SignInRequest) -> bool:
-    """Return whether an option such as ``auto_accept`` or ``autosign_file`` accepts the minion's key without an operator."""
+def _signed(options: MasterOptions, request: handshake.SignInRequest) -> str:
+    """Return which option accepts the minion's key without an operator, with the line of its list; "" if none does."""
+    if options.auto_accept:
+        return "auto_accept"
+    permissive = options.permissive_pki_access
     return (
-        options.auto_accept
-        or _listed(options.autosign_file, request.id)
-        or _by_grains(options.autosign_grains_dir, request.autosign_grains)
+        listing("autosign_file", options.autosign_file, request.id, permissive=permissive)
+        or listing_of_grains(options.autosign_grains_dir, request.autosign_grains, permissive=permissive)
         # Checked last, because the check deletes the file.
-        or _allowed_once(options.autosign_dir, options.autosign_timeout, request.id)
+        or ("autosign_dir" if _allowed_once(options.autosign_dir, options.autosign_timeout, request.id) else "")
     )
 
 
@@ -156,55 +157,6 @@ def _allowed_once(directory: str, minutes: int, minion_id: str) -> bool:
         _LOG.error("autosign_dir: %s cannot be used: %s", directory, error.strerror)
         return False
     return True
-
-
-def _by_grains(directory: str, grains: Mapping[str, object]) -> bool:
-    """Return whether the file in ``autosign_grains_dir`` that is named like a grain contains the grain's value as a line."""
-    for grain, value in grains.items() if directory else ():
-        if not isinstance(grain, str) or "/" in grain or grain.startswith(".") or len(grain) > _GRAIN_NAME:
-            continue
-        try:
-            lines = (Path(directory) / grain).read_text("utf-8").splitlines()
-        except (FileNotFoundError, ValueError):
-            continue
-        except OSError as error:
-            _LOG.error("autosign_grains_dir: %s cannot be read: %s", shown(grain), error.strerror)
-            continue
-        if any(line.strip() == str(value) for line in lines if not line.lstrip().startswith("#")):
-            return True
-    return False
-
-
-def _listed(path: str, minion_id: str, *, unsure: bool = False) -> bool:
-    """Return whether a line of the file matches the minion id: a glob or a full regular expression; lines with ``#``
-    are comments. ``unsure``: the answer for an id whose comparison takes too long.
-    """
-    if not path:
-        return False
-    try:
-        lines = Path(path).read_text(encoding="utf-8").splitlines()
-    except FileNotFoundError:
-        return False
-    try:
-        # The id comes from anybody, and the expressions may be ones that backtrack.
-        with cpu_limit(_LINES_SECONDS):
-            return any(
-                _line_matches(line.strip(), minion_id)
-                for line in lines
-                if line.strip() and not line.lstrip().startswith("#")
-            )
-    except CpuLimit:
-        _LOG.warning("%s: a line takes too long to compare with a minion id: write it more simply", path)
-        return unsure
-
-
-def _line_matches(line: str, minion_id: str) -> bool:
-    if fnmatch.fnmatchcase(minion_id, line):
-        return True
-    try:
-        return re.fullmatch(line, minion_id) is not None
-    except re.error:
-        return False
 
 
 def unsupported(text: str) -> bytes:

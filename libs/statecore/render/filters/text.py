@@ -19,6 +19,7 @@ from markupsafe import Markup
 
 from statecore.model import yaml
 from statecore.model.lazy import lazy_module
+from statecore.model.regex import expression
 
 if TYPE_CHECKING:
     from statecore.render.filters import xml_text
@@ -105,10 +106,6 @@ def to_bool(value: object) -> bool:
     return bool(value) if isinstance(value, list | dict | set) else False
 
 
-def _groups(match: re.Match[str] | None) -> tuple[object, ...] | None:
-    return (match.groups() or (match.group(),)) if match else None
-
-
 def _flags(ignorecase: bool, multiline: bool) -> int:
     return (re.IGNORECASE if ignorecase else 0) | (re.MULTILINE if multiline else 0)
 
@@ -117,19 +114,19 @@ def regex_search(txt: str, rgx: str, ignorecase: bool = False, multiline: bool =
     """Jinja filter: return a tuple of the groups of the first match of a regular expression anywhere in a text; None without a
     match.
     """
-    return _groups(re.search(rgx, txt, _flags(ignorecase, multiline)))
+    return expression(rgx, _flags(ignorecase, multiline)).groups_of_search(txt)
 
 
 def regex_match(txt: str, rgx: str, ignorecase: bool = False, multiline: bool = False) -> tuple[object, ...] | None:
     """Jinja filter: return a tuple of the groups of a match of a regular expression at the beginning of a text; None without a
     match.
     """
-    return _groups(re.match(rgx, txt, _flags(ignorecase, multiline)))
+    return expression(rgx, _flags(ignorecase, multiline)).groups_of_match(txt)
 
 
 def regex_replace(txt: str, rgx: str, val: str, ignorecase: bool = False, multiline: bool = False) -> str:
     """Jinja filter: return a text with every match of a regular expression replaced by ``val``."""
-    return re.sub(rgx, val, txt, flags=_flags(ignorecase, multiline))
+    return expression(rgx, _flags(ignorecase, multiline)).sub(val, txt)
 
 
 def strftime(date: object = None, format: str = "%Y-%m-%d") -> str:
@@ -321,7 +318,7 @@ def allowed(
 
 def _matched(pattern: str, text: str) -> bool:
     try:
-        return re.fullmatch(pattern, text) is not None
+        return expression(pattern).fullmatch(text) is not None
     except re.error:
         return False
 

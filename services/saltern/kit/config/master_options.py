@@ -214,6 +214,9 @@ class MasterOptions(StateOptions, FileserverOptions, WorkerOptions):
         "of the file",
     )
     autoreject_file: str = option("", "file of minion ids (globs, regular expressions) whose keys are rejected at once")
+    permissive_pki_access: bool = option(
+        False, "also use the files of autosign_file, autosign_grains_dir and autoreject_file that their group may write"
+    )
     max_minions: int = option(0, "largest number of connected minions; 0: unlimited")
     max_pending_keys: int = option(
         10000, "largest number of keys that wait for acceptance; further minions are turned away"

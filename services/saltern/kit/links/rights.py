@@ -27,6 +27,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from saltwire.jid import is_jid
+from statecore.model.regex import expression
 
 #: The target of every minion.
 EVERYWHERE = "*"
@@ -268,7 +269,7 @@ def _targets(rights: Rights, kind: Kind, call: Call) -> Iterator[str]:
 def _whole_name(rule: object, fun: str) -> Iterator[str]:
     """Yield ``*`` if a pattern of control_acl matches the whole name. An invalid pattern matches nothing."""
     try:
-        if isinstance(rule, str) and not rule.startswith("@") and re.fullmatch(rule, fun):
+        if isinstance(rule, str) and not rule.startswith("@") and expression(rule).fullmatch(fun):
             yield EVERYWHERE
     except re.error:
         return
@@ -337,7 +338,7 @@ def _arguments_fit(condition: object, call: Call) -> bool:
 def matches(pattern: str, text: str) -> bool:
     """Return whether an expression of a rule matches the beginning of the text. An invalid one matches nothing."""
     try:
-        return re.match(pattern, text) is not None
+        return expression(pattern).match(text) is not None
     except re.error:
         return False
 
