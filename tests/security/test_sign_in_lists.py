@@ -64,7 +64,7 @@ GRAINS = {
     "a README": Case("README", "One line for each machine.\n", {"README": "One line for each machine."}),
     "a readme.md": Case("readme.md", "One line for each machine.\n", {"readme.md": "One line for each machine."}),
     "a LICENSE": Case("LICENSE", "All rights reserved.\n", {"LICENSE": "All rights reserved."}),
-    "a list that everybody may write": Case("uuid", "first\n", {"uuid": "first"}, 0o666),
+    "a list that everybody may write": Case("uuid", "first\n", {"uuid": "first"}, 0o646),
     "a list that its group may write": Case("uuid", "first\n", {"uuid": "first"}, 0o664),
     "a list outside of the directory": Case("../uuid", "first\n", {"../uuid": "first"}),
     "a list in a subdirectory": Case("old/uuid", "first\n", {"old/uuid": "first"}),
@@ -114,7 +114,7 @@ def test_many_grains_cost_no_look_at_the_disk_each(new_worker: Callable[..., Wor
 
 #: Attack -> (text of autosign_file, its mode, the stranger's id).
 FILES = {
-    "a file that everybody may write": ("web1\n", 0o666, "web1"),
+    "a file that everybody may write": ("web1\n", 0o646, "web1"),
     "a file that its group may write": ("web1\n", 0o660, "web1"),
     "a comment": ("# web1\n#web1\n", 0o600, "web1"),
     "a part of a comment that U+2028 divides": ("# gone:\u2028web1\n", 0o600, "web1"),

@@ -113,7 +113,9 @@ def _decide(
             if by:
                 context.log.info("the key is %s by %s", verdict.store.value, by, extra={"minion": request.id})
             fingerprint = request.public.fingerprint()
-            context.audit.record("sign-in", request.id, result=verdict.act, key=fingerprint, **({"by": by} if by else {}))
+            context.audit.record(
+                "sign-in", request.id, result=verdict.act, key=fingerprint, **({"by": by} if by else {})
+            )
             context.fire(tags.KEY, {"result": True, "act": verdict.act, "id": request.id, "pub": pem})
     return verdict
 

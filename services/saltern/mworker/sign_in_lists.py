@@ -19,6 +19,7 @@ import os
 import re
 import stat
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import NamedTuple
 
 from saltern.kit.process.cpu_limit import CpuLimit, cpu_limit
@@ -94,15 +95,15 @@ def listing_of_grains(directory: str, grains: Mapping[str, object], *, permissiv
     if not directory or not grains:
         return ""
     try:
-        names = sorted(os.listdir(directory))
+        files = sorted(Path(directory).iterdir())
     except FileNotFoundError:
         return ""
     except OSError as error:
         _LOG.error("%s: %s cannot be read: %s", option, directory, error.strerror)
         return ""
-    for name in names:
-        value = _value(grains[name]) if name in grains and is_list(name) else ""
-        for entry in _entries(option, os.path.join(directory, name), permissive=permissive) if value else ():
+    for file in files:
+        value = _value(grains[file.name]) if file.name in grains and is_list(file.name) else ""
+        for entry in _entries(option, str(file), permissive=permissive) if value else ():
             if entry.text == value:
                 return f"{option}, {entry.place}"
     return ""
