@@ -44,9 +44,38 @@ _MINION_PORT = "services/saltern/reqserver/minion_port.py"
 _KEYS = "libs/saltwire/keys.py"
 _REDACTION = "libs/statecore/model/redaction.py"
 _AUDIT = "libs/masterstore/audit_chain.py"
+_LOGINS = "services/saltern/mworker/commands/logins.py"
 _AUTHORISE = "services/saltern/mworker/authorise.py"
 
 MUTATIONS = (
+    Mutation(
+        "api_acl is asked when a user signs in",
+        _LOGINS,
+        "if identity is None or not _may_come(context, sender, identity.user, fields):",
+        "if identity is None:",
+        "test_api_acl.py::test_credentials_do_not_count_from_elsewhere",
+    ),
+    Mutation(
+        "api_acl is asked when a token is used",
+        _LOGINS,
+        "if found is None or not _may_come(context, sender, found.user, fields):",
+        "if found is None:",
+        "test_api_acl.py::test_a_token_does_not_count_from_elsewhere",
+    ),
+    Mutation(
+        "api_acl is asked by the name of external_auth",
+        _LOGINS,
+        "not _may_come(context, sender, identity.user, fields)",
+        "not _may_come(context, sender, user, fields)",
+        "test_api_acl.py::test_the_name_is_that_of_external_auth",
+    ),
+    Mutation(
+        "a token in a chunk is looked up from its address",
+        "services/saltern/api/sessions.py",
+        "if not isinstance(token, str) or await sessions.user_of(token, address) is None:",
+        "if not isinstance(token, str):",
+        "test_api_acl.py::test_a_token_does_not_count_from_elsewhere",
+    ),
     Mutation(
         "a target sees the pillar of covered minions alone",
         _AUTHORISE,

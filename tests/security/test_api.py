@@ -19,6 +19,7 @@ from saltern.kit.links.control import ControlError
 from saltern.kit.process.metrics import new_metrics
 
 TOKEN = "ab" * 20
+HERE = "127.0.0.1"
 
 
 class FakeLink:
@@ -116,12 +117,12 @@ def test_guessed_tokens_fill_no_memory(server: Server) -> None:
 
     async def guess() -> None:
         for number in range(12_000):
-            assert await server.sessions.user_of(f"{number:040x}") is None
+            assert await server.sessions.user_of(f"{number:040x}", HERE) is None
         asked = len(server.link.asked)
         for _ in range(100):
-            assert await server.sessions.user_of(f"{11_999:040x}") is None
+            assert await server.sessions.user_of(f"{11_999:040x}", HERE) is None
         assert len(server.link.asked) == asked
-        assert (await server.sessions.user_of(TOKEN)) is not None
+        assert (await server.sessions.user_of(TOKEN, HERE)) is not None
 
     asyncio.run(guess())
     assert server.sessions.size <= 10_000

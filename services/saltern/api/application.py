@@ -23,10 +23,11 @@ from starlette.websockets import WebSocket
 from saltern.api import console, typed_calls
 from saltern.api.answers import Refused
 from saltern.api.bodies import BodyFault, lowstate_of, read_body
-from saltern.api.clients import Chunk, with_credentials
+from saltern.api.clients import Chunk
 from saltern.api.guard import Guard, address_of
 from saltern.api.openapi import document, page
 from saltern.api.server import COOKIE, Api, Handler, failed, kind_of, shown
+from saltern.api.sessions import with_credentials
 from saltern.api.streams import EventStream, websocket
 from saltern.kit.links.control import ControlError, ControlTimeout
 
@@ -57,12 +58,12 @@ async def run(api: Api, request: Request) -> Response:
     """
     found: list[object] = []
     for chunk in lowstate_of(await api.value(request)):
-        token, made = await with_credentials(api.link, chunk, address_of(request.scope))
+        token, made = await with_credentials(api.logins, api.sessions, chunk, address_of(request.scope))
         try:
             found += await api.run(request, [chunk], token)
         finally:
             if made:
-                await api.link.call("logout", of=token)
+                await api.logins.end(token)
     return shown(request, {"return": found})
 
 
@@ -81,13 +82,9 @@ async def login(api: Api, request: Request) -> Response:
         fields = {"eauth": "oidc", "username": "", **fields, "password": bearer.strip()}
     if not fields:
         raise Refused(400, "a login has username, password and eauth")
-    address = address_of(request.scope)
-    if not may_log_in(api.settings.api_acl, str(fields.get("username", "")), address):
-        raise Refused(401, "Could not authenticate using provided credentials")
     wanted = {name: fields.get(name) for name in ("username", "password", "eauth", "token_expire")}
     try:
-        # A directory may take its time; the worker's child process ends by itself.
-        answer = await api.link.call("login", timeout=60.0, once=True, kind="session", address=address, **wanted)
+        answer = await api.logins.token(address_of(request.scope), kind="session", **wanted)
     except ControlError as error:
         if error.name == "EauthAuthenticationError":
             raise Refused(401, "Could not authenticate using provided credentials") from error
@@ -108,15 +105,6 @@ async def login(api: Api, request: Request) -> Response:
     return made
 
 
-def may_log_in(acl: Mapping[str, Any], user: str, address: str) -> bool:
-    """Return whether ``api_acl`` lets a user log in from an address, as in Salt."""
-    users = acl.get("users") if acl else None
-    if not users:
-        return True
-    allowed = users.get(user, users.get("*", ()))
-    return "*" in allowed or address in allowed
-
-
 def sorted_permissions(rules: list[object]) -> list[object]:
     """Return the access rules of a user, each once and sorted as Salt shows them: rules that are texts come first."""
     texts = sorted({rule for rule in rules if isinstance(rule, str)})
@@ -130,7 +118,7 @@ def sorted_permissions(rules: list[object]) -> list[object]:
 async def logout(api: Api, request: Request) -> Response:
     """Answer ``POST /logout``: revoke the token of the session."""
     token, _ = await api.signed_in(request)
-    await api.link.call("logout", of=token)
+    await api.logins.end(token)
     api.sessions.forget(token)
     made = shown(request, {"return": "Your token has been cleared"})
     made.delete_cookie(COOKIE, path="/")
@@ -145,11 +133,8 @@ async def token(api: Api, request: Request) -> Response:
     for creds in lowstate_of(await api.value(request)):
         if any(name not in creds for name in ("username", "password", "eauth")):
             raise Refused(400, 'Require "username", "password", and "eauth" params')
-        address = address_of(request.scope)
-        if not may_log_in(api.settings.api_acl, str(creds["username"]), address):
-            raise Refused(401, "Authentication failure")
         wanted = {name: creds.get(name) for name in ("username", "password", "eauth", "token_expire")}
-        answer = await api.link.call("login", timeout=60.0, once=True, address=address, **wanted)
+        answer = await api.logins.token(address_of(request.scope), **wanted)
         found.append({name: answer[name] for name in ("start", "expire", "name", "eauth", "token")})
     return shown(request, found, headers={"Cache-Control": "no-store"})
 
@@ -209,14 +194,14 @@ async def new_key(api: Api, request: Request) -> Response:
     chunk: dict[str, Any] = chunks[0] if chunks else {}
     if "mid" not in chunk:
         raise Refused(400, "'mid' names the minion")
-    token, made = await with_credentials(api.link, chunk, address_of(request.scope))
+    token, made = await with_credentials(api.logins, api.sessions, chunk, address_of(request.scope))
     call: dict[str, Any] = {"client": "wheel", "fun": "key.gen_accept", "id_": chunk["mid"]}
     call |= {name: chunk[name] for name in ("keysize", "force") if name in chunk}
     try:
         (answer,) = await api.run(request, [call], token)
     finally:
         if made:
-            await api.link.call("logout", of=token)
+            await api.logins.end(token)
     data = answer.get("data", {}) if isinstance(answer, Mapping) else {}
     pair = data.get("return")
     if not data.get("success") or not isinstance(pair, Mapping) or not pair.get("priv"):

@@ -11,7 +11,6 @@ from typing import Any, TypeAlias
 from saltern.api.event_feed import EventFeed
 from saltern.kit.config.master import MasterOptions
 from saltern.kit.jobs.job_runs import JobCall, JobReturn, JobRuns
-from saltern.kit.links.control import ControlError
 from saltern.kit.links.master_link import MasterLink
 from statecore.model.nearest import close_matches
 
@@ -209,33 +208,3 @@ def _number(chunk: Chunk, name: str, default: float) -> float:
     if not 0 <= number <= 86400 * 30:
         raise ChunkError(f"'{name}' must be a number from 0 up, not {value!r}")
     return number
-
-
-async def with_credentials(link: MasterLink, chunk: Chunk, address: str) -> tuple[str, bool]:
-    """Return (token, True if it was made for this chunk) for a chunk of ``POST /run``: the token in the chunk, or a
-    new one for the chunk's user name and password.
-
-    Raises ControlError for wrong or missing credentials.
-    """
-    if "token" in chunk:
-        token = chunk["token"]
-        if not isinstance(token, str) or not is_token(token):
-            raise ControlError("TokenAuthenticationError", "Invalid token")
-        return token, False
-    if "eauth" not in chunk:
-        raise ControlError("EauthAuthenticationError", "No authentication credentials given")
-    answer = await link.call(
-        "login",
-        timeout=60.0,
-        once=True,
-        username=chunk.get("username"),
-        password=chunk.get("password"),
-        eauth=chunk.get("eauth"),
-        address=address,
-    )
-    return str(answer["token"]), True
-
-
-def is_token(text: str) -> bool:
-    """Return whether a text has the form of a token: hexadecimal digits, as Salt wants them."""
-    return 0 < len(text) <= 128 and all(digit in "0123456789abcdefABCDEF" for digit in text)

@@ -15,8 +15,8 @@ from saltern.api.answers import Refused, status_of
 from saltern.api.bodies import JSON, accepted, read_body, written
 from saltern.api.clients import Clients, Values
 from saltern.api.event_feed import EventFeed
-from saltern.api.guard import check_origin, shown_path
-from saltern.api.sessions import Sessions, User
+from saltern.api.guard import address_of, check_origin, shown_path
+from saltern.api.sessions import Logins, Sessions, User
 from saltern.api.settings import ApiSettings
 from saltern.api.streams import Streams
 from saltern.kit.config.master import MasterOptions
@@ -40,6 +40,7 @@ class Api:
     metrics: Metrics
     log: logging.Logger
     clients: Clients = field(init=False)
+    logins: Logins = field(init=False)
     sessions: Sessions = field(init=False)
     streams: Streams = field(init=False)
     started: float = field(default_factory=time.time)
@@ -47,7 +48,8 @@ class Api:
 
     def __post_init__(self) -> None:
         self.clients = Clients(self.link, self.feed, self.options)
-        self.sessions = Sessions(self.link)
+        self.logins = Logins(self.link, self.settings.api_acl)
+        self.sessions = Sessions(self.logins)
         self.streams = Streams(self.link, self.feed, self.sessions, self.settings)
 
     # ------------------------------------------------------------------------------------------------- who asks, and what
@@ -65,7 +67,7 @@ class Api:
     async def signed_in(self, request: HTTPConnection, token: str | None = None) -> tuple[str, User]:
         """Return (token, User) of a request. Raises Refused (401) if the token is missing, unknown or has expired."""
         token = self.token_of(request) if token is None else token
-        user = await self.sessions.user_of(token)
+        user = await self.sessions.user_of(token, address_of(request.scope))
         if user is None:
             raise Refused(401, "No permission -- see authorization schemes")
         request.state.notes["user"] = user.name

@@ -12,6 +12,7 @@ from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from saltern.api.event_feed import EVENT_ID, EventFeed, FeedEvent, Listener, event_of_frame
+from saltern.api.guard import address_of
 from saltern.api.sessions import Sessions
 from saltern.api.settings import ApiSettings
 from saltern.kit.links.control import ControlError, ControlTimeout
@@ -82,7 +83,12 @@ class Streams:
         return [found[one] for one in ids]
 
     async def run(
-        self, token: str, last: str, write: Callable[[FeedEvent | None], Awaitable[None]], gone: asyncio.Event
+        self,
+        token: str,
+        address: str,
+        last: str,
+        write: Callable[[FeedEvent | None], Awaitable[None]],
+        gone: asyncio.Event,
     ) -> None:
         """Call ``write`` for each event until the token expires, the listener is too slow, or ``gone`` is set.
         ``write(None)`` sends a sign of life. ``last``: id of the event after which to continue, or empty.
@@ -97,7 +103,7 @@ class Streams:
                 sent[event.id] = None
             sent = dict.fromkeys(list(sent)[-_REMEMBERED:])
             while not gone.is_set() and not listener.lost.is_set():
-                user = await self._user(token)
+                user = await self._user(token, address)
                 if not user:
                     return
                 await self._write_some(listener, write, gone, sent)
@@ -124,9 +130,9 @@ class Streams:
         if not wrote:
             await write(None)
 
-    async def _user(self, token: str) -> bool:
+    async def _user(self, token: str, address: str) -> bool:
         try:
-            return await self.sessions.user_of(token) is not None
+            return await self.sessions.user_of(token, address) is not None
         except (ControlError, ControlTimeout):
             # The master is away: events stop by themselves, and the stream goes on when it is back.
             return True
@@ -167,7 +173,7 @@ class EventStream:
         await write_bytes(b"retry: 400\n")
         watcher = asyncio.create_task(watch())
         try:
-            await self._streams.run(self._token, self._last, write, gone)
+            await self._streams.run(self._token, address_of(scope), self._last, write, gone)
             if not gone.is_set():
                 await write_bytes(b"", more=False)
         finally:
@@ -201,7 +207,7 @@ async def websocket(streams: Streams, socket: WebSocket, token: str) -> None:
         await ready.wait()
         if not gone.is_set():
             with contextlib.suppress(WebSocketDisconnect, RuntimeError):
-                await streams.run(token, "", write, gone)
+                await streams.run(token, address_of(socket.scope), "", write, gone)
         if not gone.is_set():
             await socket.close(1008)
     finally:

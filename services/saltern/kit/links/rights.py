@@ -351,6 +351,32 @@ def _listed(value: object) -> list[object]:
     return value if isinstance(value, list) else [value]
 
 
+# ------------------------------------------------------------------------------------------- addresses, and a blacklist
+
+
+def may_come_from(api_acl: Mapping[str, object], user: str, address: str) -> bool:
+    """Return whether the setting ``api_acl`` of the API lets a user use it from an address.
+
+    ``user``: the name by which external_auth knows the user. Addresses are compared as text, ``*`` is every address. The
+    row ``*`` counts for users without a row. Names that differ in case or in spaces around them are one name, because a
+    directory takes them for one. A row that is no list allows nothing.
+    """
+    users = api_acl.get("users")
+    if not users:
+        return True
+    if not isinstance(users, Mapping):
+        return False
+    own = [row for name, row in users.items() if _folded(str(name)) == _folded(user) and name != EVERYWHERE]
+    return all(
+        isinstance(row, list) and not {EVERYWHERE, address}.isdisjoint(map(str, row))
+        for row in own or [users.get(EVERYWHERE)]
+    )
+
+
+def _folded(name: str) -> str:
+    return " ".join(name.casefold().split())
+
+
 # ------------------------------------------------------------------------------------------- blacklist, and a question
 
 

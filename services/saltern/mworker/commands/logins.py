@@ -17,7 +17,7 @@ from typing import Any
 from masterstore.tokens import Token
 from saltern.kit.config.master import as_opts
 from saltern.kit.links.control import ControlError
-from saltern.kit.links.rights import rights_of_user
+from saltern.kit.links.rights import may_come_from, rights_of_user
 from saltern.kit.links.sockets import NAMES
 from saltern.mworker import eauth
 from saltern.mworker.deferred_reply import DeferredReply
@@ -30,6 +30,9 @@ FAILED = "Authentication failure"
 
 #: Bytes of a token by its kind: a session's is as long as that of Salt's API, any other's as long as Salt's eauth tokens.
 _BYTES: Mapping[str, int] = {"session": 20, "token": 32}
+
+#: Key of the API, which says from which address its users come.
+_API = "api"
 
 #: Seconds for which failed sign-ins count.
 _WINDOW = 60
@@ -52,8 +55,8 @@ def login(context: WorkerContext, sender: Sender, fields: Mapping[str, object]) 
     {token, start, expire, name, eauth, groups, perms}.
 
     ``kind``: "session" for a token of 40 hexadecimal digits, else 64. ``address``: the user's address, as the API saw
-    it. Raises ControlError with the name EauthAuthenticationError, or TooManyLogins after
-    ``eauth_failures_per_minute``.
+    it; ``api_acl``: the API's setting of this name. Raises ControlError with the name EauthAuthenticationError, or
+    TooManyLogins after ``eauth_failures_per_minute``.
     """
     user, password, backend = (_text(fields, name) for name in ("username", "password", "eauth"))
     address, kind = _text(fields, "address"), "session" if fields.get("kind") == "session" else "token"
@@ -63,7 +66,7 @@ def login(context: WorkerContext, sender: Sender, fields: Mapping[str, object]) 
 
     def work() -> dict[str, object]:
         identity = _checked(context, backend, user, password, address)
-        if identity is None:
+        if identity is None or not _may_come(context, sender, identity.user, fields):
             context.store.tokens.record_failure(subjects, window=_WINDOW)
             raise ControlError("EauthAuthenticationError", FAILED)
         return _new_token(context, identity, backend, kind, _allowed_seconds(context, identity, backend, seconds))
@@ -114,12 +117,26 @@ def _described(context: WorkerContext, token: Token) -> dict[str, object]:
     }
 
 
+def _may_come(context: WorkerContext, sender: Sender, user: str, fields: Mapping[str, object]) -> bool:
+    """Return whether a user of the API may come from the field ``address``: by ``api_acl`` in the worker's options, and by
+    the API's own, which it sends. Whoever does not come by the API may come from anywhere.
+    """
+    if sender.client != _API:
+        return True
+    address = _text(fields, "address")
+    sent, own = fields.get("api_acl") or {}, context.options.rest_cherrypy.get("api_acl") or {}
+    if all(isinstance(acl, Mapping) and may_come_from(acl, user, address) for acl in (sent, own)):
+        return True
+    context.log.warning("user %r of the API may not come from %s (rest_cherrypy: api_acl)", user, address)
+    return False
+
+
 def token_info(context: WorkerContext, sender: Sender, fields: Mapping[str, object]) -> dict[str, object]:
     """Return {start, expire, name, eauth, groups, perms} of the eauth token in the field ``of``. Raises ControlError
-    if it is unknown or has expired.
+    if it is unknown or has expired, or if its user may not come from the field ``address``.
     """
     found = context.store.tokens.find(_text(fields, "of"), time.time())
-    if found is None:
+    if found is None or not _may_come(context, sender, found.user, fields):
         raise ControlError("TokenAuthenticationError", "the token is unknown or has expired")
     return _described(context, found)
 
