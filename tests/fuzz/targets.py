@@ -22,7 +22,7 @@ from masterstore.record_mac import PUBLICATION, Records
 from saltern.kit.command.arguments import parse_arguments, read_arguments
 from saltern.kit.keys.master_keys import record_mac
 from saltern.kit.links import event_bus
-from saltern.mworker.commands.received_files import FileRefused, place_of
+from saltern.mworker.commands.received_files import FileRefused, store
 from saltern.reqserver import clear_header
 from saltwire.crypticle import Crypticle, SerialGate
 from saltwire.envelope import open_request, parse_request
@@ -38,6 +38,7 @@ from statecore.host.host import Host
 from statecore.host.rooted_path import RootedPath, lexists
 from statecore.model import yaml
 from statecore.model.errors import CommandError, HostError, StatecoreError, TargetError
+from statecore.sources.tree_roots import TreeRoot
 from statecore.system.hostfiles import archives
 from statecore.targeting.match import MATCHERS, Subject, compile_target
 
@@ -285,8 +286,10 @@ def pushed_file(data: bytes) -> None:
     """The path of a file that a minion pushes."""
     with _directory() as made, contextlib.suppress(PeerFault, FileRefused, OSError, ValueError):
         (made / "root/link").symlink_to("../outside")
-        place = place_of(made / "root", unpackb(data))
-        assert place.resolve().is_relative_to((made / "root").resolve())
+        try:
+            store(TreeRoot(str(made / "root")), unpackb(data), b"pushed", 0)
+        finally:
+            _untouched(made)
 
 
 TARGETS: Mapping[str, Target] = {

@@ -43,6 +43,8 @@ _ARCHIVES = "libs/statecore/system/hostfiles/archives.py"
 _MINION_PORT = "services/saltern/reqserver/minion_port.py"
 _KEYS = "libs/saltwire/keys.py"
 _REDACTION = "libs/statecore/model/redaction.py"
+_BENEATH = "libs/statecore/host/beneath.py"
+_TREE_ROOTS = "libs/statecore/sources/tree_roots.py"
 _AUDIT = "libs/masterstore/audit_chain.py"
 _LOGINS = "services/saltern/mworker/commands/logins.py"
 _AUTHORISE = "services/saltern/mworker/authorise.py"
@@ -317,37 +319,120 @@ MUTATIONS = (
     Mutation(
         "a pushed file follows no link outside",
         _RECEIVED,
-        "    if not leads_into(file_path, directory):",
-        "    if False:",
-        "test_links_of_trees.py::test_a_pushed_file_is_stored_inside",
+        "        with directory.opened(Links.BENEATH) as top:",
+        "        with directory.opened(Links.ANYWHERE) as top:",
+        "test_tree_opener.py::test_a_pushed_file_follows_no_link_outside",
+        (
+            ("minions, directory.derived, 0o777)", "minions, directory.derived, 0o777, links=Links.ANYWHERE)"),
+            ("top, above, 0o777, links=Links.BENEATH)", "top, above, 0o777, links=Links.ANYWHERE)"),
+            ("flags, 0o666, links=Links.BENEATH)", "flags, 0o666, links=Links.ANYWHERE)"),
+        ),
+    ),
+    Mutation(
+        "a pushed file is a regular file",
+        _RECEIVED,
+        "        if not stat.S_ISREG(status.st_mode):",
+        "        if False:",
+        "test_tree_opener.py::test_a_pushed_file_waits_for_no_fifo",
+        (("        file.seek(loc)", "        return"),),
     ),
     Mutation(
         "a pushed file has a name",
         _RECEIVED,
         "    if not parts or any(",
-        "    if any(",
+        "    if False and any(",
         "test_public_cves.py::test_cve_2024_38824_a_pushed_file_stays_in_its_directory",
+        (
+            ("def place_of(", "beneath._plain = lambda path, links: path or '.'\n\n\ndef place_of("),
+            ("        with directory.opened(Links.BENEATH) as top:", "        with directory.opened(Links.ANYWHERE) as top:"),
+            ("top, above, 0o777, links=Links.BENEATH)", "top, above, 0o777, links=Links.ANYWHERE)"),
+            ("flags, 0o666, links=Links.BENEATH)", "flags, 0o666, links=Links.ANYWHERE)"),
+        ),
     ),
     Mutation(
         "wheel functions stay in their trees",
         "services/saltern/mworker/commands/roots.py",
-        "    return full if leads_into(full, base) else None",
-        "    return full",
+        "file = TreeRoot(str(root)).file(str(relative), Links.BENEATH)",
+        "file = TreeRoot(str(root)).file(str(relative), Links.ANYWHERE)",
         "test_public_cves.py::test_a_wheel_function_stays_in_its_tree",
     ),
     Mutation(
-        "an environment of pillar is a name",
-        "libs/statecore/pillar/sls.py",
-        '    return env in (".", "..") or "/" in env or "\\0" in env',
-        "    return False",
+        "an environment is a name",
+        "libs/statecore/sources/local_tree.py",
+        """    return name not in ("", ".", "..") and "/" not in name and "\\0" not in name""",
+        "    return True",
         "test_public_cves.py::test_cve_2025_22240_no_pillar_environment_leads_outside",
+        (("def is_saltenv_name(", "beneath._plain = lambda path, links: path or '.'\n\n\ndef is_saltenv_name("),),
     ),
     Mutation(
-        "links of a tree without followed links stay inside",
+        "links of a tree without followed links stay inside: the kernel checks each component",
+        _BENEATH,
+        "    Links.BENEATH: _BENEATH | _NO_MAGICLINKS,",
+        "    Links.BENEATH: _NO_MAGICLINKS,",
+        "test_tree_opener.py::test_nothing_outside_of_a_tree_is_shown",
+    ),
+    Mutation(
+        "links of a tree without followed links stay inside: without openat2 the path is walked",
+        _BENEATH,
+        "    if links is Links.ANYWHERE:\n        return os.open(",
+        "    if True:\n        return os.open(",
+        "test_tree_opener.py::test_nothing_outside_is_shown_without_openat2",
+    ),
+    Mutation(
+        "magic links are never followed",
+        _BENEATH,
+        "    Links.ANYWHERE: _NO_MAGICLINKS,",
+        "    Links.ANYWHERE: 0,",
+        "test_tree_opener.py::test_magic_links_are_not_followed_even_if_links_are",
+    ),
+    Mutation(
+        "the open of a file of a tree waits for no FIFO",
+        _BENEATH,
+        "READ = os.O_RDONLY | os.O_NONBLOCK |",
+        "READ = os.O_RDONLY |",
+        "test_tree_opener.py::test_a_fifo_that_takes_the_place_of_a_file_holds_no_worker",
+    ),
+    Mutation(
+        "files of a tree are regular files",
+        _TREE_ROOTS,
+        "            if not stat.S_ISREG(os.fstat(descriptor).st_mode):",
+        "            if False:",
+        "test_tree_opener.py::test_a_fifo_that_takes_the_place_of_a_file_holds_no_worker",
+    ),
+    Mutation(
+        "a file of a tree is opened beneath its root at each use",
+        _TREE_ROOTS,
+        "        return made(self.path, relative)",
+        "        return Path(self.path, relative)",
+        "test_tree_opener.py::test_a_path_that_was_found_leads_out_no_later",
+    ),
+    Mutation(
+        "the name of a saltenv is no link",
+        _TREE_ROOTS,
+        "    return links if links is Links.ANYWHERE else Links.REFUSED",
+        "    return Links.ANYWHERE",
+        "test_tree_opener.py::test_the_name_of_a_saltenv_leads_nowhere",
+    ),
+    Mutation(
+        "names of saltenvs that do not exist are not remembered",
         "libs/statecore/sources/local_tree.py",
-        "(self._follow or leads_into(found, root))",
-        "True",
-        "test_links_of_trees.py::test_a_tree_without_followed_links_serves_nothing_outside",
+        "        if root.derived and walk.stamps.get(str(root.path)) is None:",
+        "        if False:",
+        "test_tree_opener.py::test_names_of_saltenvs_fill_no_memory",
+    ),
+    Mutation(
+        "synchronised modules stay in their directory",
+        "libs/statecore/sources/extension_modules.py",
+        "        with confined(target) as top:",
+        "        with __import__('contextlib').nullcontext(target) as top:",
+        "test_tree_opener.py::test_synchronised_modules_stay_in_their_directory",
+    ),
+    Mutation(
+        "a commit has no names that lead outside",
+        "libs/statecore/sources/gitrepos/tree.py",
+        """        if not {"", ".", ".."}.isdisjoint(path.split("/")):""",
+        "        if False:",
+        "test_tree_opener.py::test_a_commit_has_no_names_that_lead_outside",
     ),
     Mutation(
         "keyword arguments stand behind all others",

@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from saltern.mworker.commands import roots
-from saltern.mworker.commands.received_files import FileRefused, place_of
-from statecore.host.rooted_path import leads_into
+from saltern.mworker.commands.received_files import FileRefused, store
+from statecore.host import beneath
+from statecore.host.beneath import LeadsOutside, Links
 from statecore.sources.local_tree import LocalFiles
+from statecore.sources.tree_roots import TreeRoot
 
 
 def _long_chain(top: Path) -> str:
@@ -49,14 +51,19 @@ LINKS = ["beside", "absolute", "far", "far2", "chain", "dangling", "loop"]
 @pytest.mark.parametrize("link", LINKS)
 @pytest.mark.parametrize("rest", ["", "/secret", "/new", "/new/deeper"])
 def test_the_link_leads_outside(tree: Path, link: str, rest: str) -> None:
-    assert not leads_into(f"{tree}/{link}{rest}", tree)
+    with beneath.directory(tree) as top, pytest.raises((LeadsOutside, OSError)) as raised:
+        beneath.open_beneath(top, f"{link}{rest}", os.O_WRONLY | os.O_CREAT, links=Links.BENEATH)
+    assert isinstance(raised.value, LeadsOutside) or link in ("loop", "chain")
+    assert not (tree.parent / "outside/new").exists()
 
 
 @pytest.mark.parametrize("path", ["", "new", "new/deeper", "a", "inside", "inside/new"])
 @pytest.mark.ordinary
 def test_a_path_inside_is_inside(tree: Path, path: str) -> None:
     (tree / "inside").symlink_to("a")
-    assert leads_into(tree / path, tree)
+    with beneath.directory(tree) as top:
+        beneath.make_directories(top, path or "inside", links=Links.BENEATH)
+        os.close(beneath.open_beneath(top, path, os.O_PATH, links=Links.BENEATH))
 
 
 @pytest.mark.parametrize("link", LINKS)
@@ -76,5 +83,8 @@ def test_a_file_of_the_roots_is_written_inside(tree: Path, link: str, name: str)
 @pytest.mark.parametrize("link", LINKS)
 @pytest.mark.parametrize("name", ["secret", "new"])
 def test_a_pushed_file_is_stored_inside(tree: Path, link: str, name: str) -> None:
-    with pytest.raises(FileRefused):
-        place_of(tree, [link, name])
+    tree.rename(tree.with_name("files"))
+    with pytest.raises((FileRefused, OSError)):
+        store(TreeRoot(str(tree.parent), "files"), [link, name], b"forged", 0)
+    assert (tree.parent / "outside/secret").read_text() == "secret"
+    assert not (tree.parent / "outside/new").exists()

@@ -43,6 +43,9 @@ DIRECTORY = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
 #: Flags for reading a file: the open of a FIFO, a device or a terminal returns at once and has no effect.
 READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
+#: Errors of a file that was found, and then was removed or replaced by a link, a directory or a FIFO.
+REPLACED = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EINVAL, errno.EPERM, errno.ENXIO})
+
 _STEP = DIRECTORY | os.O_NOFOLLOW
 
 

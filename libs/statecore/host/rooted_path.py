@@ -248,31 +248,6 @@ def located(path: Path, *, follow: bool = False) -> Iterator[tuple[str, int | No
         yield os.path.realpath(path) if follow else str(path), None
 
 
-def leads_into(path: str | Path, directory: str | Path) -> bool:
-    """Return whether a path, with its links followed, is ``directory`` or below it. Missing last components are
-    allowed.
-
-    False for a path that cannot be resolved completely: a loop, a link without a target, a chain of links whose text is
-    longer than PATH_MAX. ``os.path.realpath`` without ``strict`` stops at these and returns a path that the kernel does
-    not use.
-    """
-    rest: list[str] = []
-    place = os.path.normpath(Path(path).absolute())
-    while True:
-        try:
-            real = os.path.join(os.path.realpath(place, strict=True), *rest)
-            break
-        except FileNotFoundError:
-            if Path(place).is_symlink() or place == "/":
-                return False
-            place, name = os.path.split(place)
-            rest.insert(0, name)
-        except OSError:
-            return False
-    top = os.path.realpath(directory)
-    return real == top or real.startswith(f"{top.rstrip('/')}/")
-
-
 def lexists(path: Path) -> bool:
     """Return whether the path exists. A link with a missing target exists."""
     try:

@@ -12,7 +12,8 @@ from statecore.model.errors import SlsError
 from statecore.pillar.errors import Errors
 from statecore.pillar.merging import Merging
 from statecore.render import SlsTree
-from statecore.sources.local_tree import LocalFiles, tree_options
+from statecore.sources.local_tree import LocalFiles, is_saltenv_name, tree_options
+from statecore.sources.tree_roots import ANY_ENV, TreeRoot
 
 _RELATIVE = re.compile(r"(\.+)(.*)")
 
@@ -169,10 +170,6 @@ def _key(defaults: Mapping[str, object]) -> str:
     return repr(sorted(defaults.items(), key=lambda item: item[0]))
 
 
-#: Pillarenv in ``pillar_roots`` whose directories serve every pillarenv without its own. ``__env__`` in their names
-#: is replaced by that pillarenv.
-_ANY_ENV = "__env__"
-
 BASE = "base"
 
 
@@ -205,18 +202,14 @@ class PillarFiles(LocalFiles):
         return list(self._envs)
 
 
-def _with_any(roots: Mapping[str, Sequence[str | Path]], env: str) -> dict[str, list[str | Path]]:
+def _with_any(roots: Mapping[str, Sequence[str | Path]], env: str) -> dict[str, list[str | Path | TreeRoot]]:
     """Return the directories of each pillarenv: ``roots`` without the key ``__env__``. If the pillarenv ``env`` has no
     directories of its own, it gets those of ``__env__``, with its name inserted.
     """
-    whole = {name: list(paths) for name, paths in roots.items() if name != _ANY_ENV}
-    if _ANY_ENV in roots and env not in whole and not _leads_out(env):
-        whole[env] = [str(path).replace(_ANY_ENV, env) for path in roots[_ANY_ENV]]
+    whole: dict[str, list[str | Path | TreeRoot]] = {
+        name: list(paths) for name, paths in roots.items() if name != ANY_ENV
+    }
+    # The minion chooses the name of its pillarenv.
+    if ANY_ENV in roots and env not in whole and is_saltenv_name(env):
+        whole[env] = [TreeRoot.of(path, env) for path in roots[ANY_ENV]]
     return whole
-
-
-def _leads_out(env: str) -> bool:
-    """Return True if a pillarenv's name such as ``..`` would lead out of the pillar directories. The minion chooses the
-    name.
-    """
-    return env in (".", "..") or "/" in env or "\0" in env

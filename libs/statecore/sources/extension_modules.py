@@ -9,16 +9,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from statecore.host.content import atomic_file
+from statecore.host.rooted_path import RootedPath, confined, remove_tree
 from statecore.model.errors import CommandError, InvocationError
-from statecore.model.lazy import lazy_module
 from statecore.model.ports import Files
-
-if TYPE_CHECKING:
-    import shutil
-else:
-    shutil = lazy_module("shutil")
 
 #: Suffixes of module files.
 MODULE_FILES = (".py", ".pyx", ".so", ".zip")
@@ -50,20 +45,25 @@ def sync(
             name = _name(relative)
             if relative.endswith(MODULE_FILES) and (only is None or name in only) and not (never and name in never):
                 wanted[relative] = (path, env)
+    if not wanted and not target.is_dir():
+        return []
     try:
-        written = [
-            f"{kind}.{_name(relative)}"
-            for relative, source in wanted.items()
-            if _copy(files, *source, target / relative)
-        ]
-        if opts.get("clean_dynamic_modules", True) and target.is_dir():
-            _clean(target, wanted)
+        target.mkdir(parents=True, exist_ok=True, mode=0o700)
+        # Paths come from the tree: a commit, or a user's file server backend, may have any names.
+        with confined(target) as top:
+            written = [
+                f"{kind}.{_name(relative)}"
+                for relative, source in wanted.items()
+                if _copy(files, *source, top / relative)
+            ]
+            if opts.get("clean_dynamic_modules", True):
+                _clean(top, wanted)
     except OSError as error:
         raise CommandError(f"users' modules cannot be kept in {target}: {error.strerror}") from error
     return written
 
 
-def _copy(files: Files, path: str, env: str, target: Path) -> bool:
+def _copy(files: Files, path: str, env: str, target: RootedPath) -> bool:
     """Copy one module file from the state tree to the path ``target`` when it differs. Return True if it was written."""
     source = files.fetch(path, env)
     if source is None:
@@ -73,16 +73,15 @@ def _copy(files: Files, path: str, env: str, target: Path) -> bool:
         return False
     # The files are code that will run, so only the owner may write them.
     target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    target.write_bytes(content)
-    target.chmod(0o600)
+    atomic_file.write(target, content, 0o600, exact=True)
     return True
 
 
-def _clean(target: Path, wanted: Mapping[str, object]) -> None:
+def _clean(target: RootedPath, wanted: Mapping[str, object]) -> None:
     for path in sorted(target.rglob("*"), reverse=True):
-        if path.is_dir():
+        if path.is_dir() and not path.is_symlink():
             if not any(path.iterdir()) or path.name == "__pycache__":
-                shutil.rmtree(path)
+                remove_tree(path)
         elif str(path.relative_to(target)) not in wanted:
             path.unlink()
 

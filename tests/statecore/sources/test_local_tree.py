@@ -68,7 +68,7 @@ def test_listing(files):
         assert files.symlinks(prefix=nowhere) == {}
     assert files.paths("dev") == ["dev.sls"]
     assert files.paths("none") == []
-    assert files.dirs() == ["empty", "empty/deep", "linkdir", "outdir", "web"]
+    assert files.dirs() == ["empty", "empty/deep", "linkdir", "web"]
     assert files.dirs(prefix="e") == ["empty", "empty/deep"]
     assert files.empty_dirs() == ["empty/deep"]
 

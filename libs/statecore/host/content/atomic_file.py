@@ -17,6 +17,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from statecore.host.rooted_path import located
+
 #: Error numbers of link(2) on file systems that have no hard links.
 _NO_HARD_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
 
@@ -108,4 +110,6 @@ def create(path: Path, content: bytes, mode: int) -> bool:
 
 def _created(path: Path, mode: int) -> BinaryIO:
     # The mode is given to open(2), so that no other user can read the file before it is complete.
-    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode), "wb")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    with located(path) as (name, way):
+        return os.fdopen(os.open(name, flags, mode, dir_fd=way), "wb")

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from statecore.model.ports import FileHash
 from statecore.sources.local_tree import LocalFiles, TreeOptions, tree_options
+from statecore.sources.tree_roots import TreeRoot
 
 _TOP = "top.sls"
 
@@ -136,10 +137,14 @@ class MinionFiles:
             return []
 
     def _files_of(self, minion: str) -> LocalFiles:
-        if minion not in self._minions:
-            root = self._directory / minion / "files"
-            self._minions[minion] = LocalFiles({"base": [root]}, self._hash_type, **self._tree)
-        return self._minions[minion]
+        known = self._minions.get(minion)
+        if known is None:
+            root = TreeRoot(str(self._directory), f"{minion}/files")
+            known = LocalFiles({"base": [root]}, self._hash_type, **self._tree)
+            # The names of minions that do not exist come from requests, and are without number.
+            if minion in self._ids():
+                self._minions[minion] = known
+        return known
 
     def _exposed(self, minion: str) -> bool:
         if minion in ("", ".", ".."):

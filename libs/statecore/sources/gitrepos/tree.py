@@ -58,7 +58,9 @@ class GitTree:
 
 
 def read_tree(listing: bytes) -> tuple[dict[str, GitTreeEntry], frozenset[str]]:
-    """Return ({path: file}, paths of directories) from the output of ``git ls-tree -r -t -z``. Submodules are left out."""
+    """Return ({path: file}, paths of directories) from the output of ``git ls-tree -r -t -z``. Submodules are left out, and
+    names such as ``..``, which git's own commands do not write, but which a commit may have.
+    """
     files: dict[str, GitTreeEntry] = {}
     dirs: set[str] = set()
     for line in listing.split(b"\0"):
@@ -67,6 +69,8 @@ def read_tree(listing: bytes) -> tuple[dict[str, GitTreeEntry], frozenset[str]]:
             continue
         mode, kind, blob = head.split()
         path = name.decode("utf-8", "surrogateescape")
+        if not {"", ".", ".."}.isdisjoint(path.split("/")):
+            continue
         if kind == b"tree":
             dirs.add(path)
         elif kind == b"blob":

@@ -131,6 +131,8 @@ def _times(options: MasterOptions) -> dict[str, int]:
         for root in roots:
             files = LocalFiles({"base": [root]}, **tree_options(as_opts(options)))
             for path in files.paths():
-                with contextlib.suppress(OSError):
-                    found[str(Path(root) / path)] = (Path(root) / path).stat().st_mtime_ns
+                file = files.fetch(path)
+                if file is not None:
+                    with contextlib.suppress(OSError):
+                        found[str(file)] = file.stat().st_mtime_ns
     return found

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import BinaryIO
 
 from saltern.mworker.worker_context import WorkerContext
 from saltwire import file_transfer
 from saltwire.messages import FileChunk
+from statecore.host import beneath
 
 
 def envs(context: WorkerContext, minion_id: str, load: Mapping[str, object]) -> list[str]:
@@ -67,9 +69,17 @@ def serve(context: WorkerContext, minion_id: str, load: Mapping[str, object]) ->
     path = context.files.fetch(relative, _env(load)) if isinstance(loc, int) and loc >= 0 else None
     if path is None or not isinstance(loc, int):
         return file_transfer.missing()
-    with path.open("rb") as file:
+    try:
+        file = path.open("rb")
+    except OSError as error:
+        if error.errno not in beneath.REPLACED:
+            raise
+        context.log.debug("salt://%s was replaced while it was opened: %s", relative, error)
+        return file_transfer.missing()
+    with file:
         # Not every file system can seek far behind the end of a file.
-        chunk = b"" if loc >= path.stat().st_size else _read(file, loc, context.options.file_buffer_size)
+        size = os.fstat(file.fileno()).st_size
+        chunk = b"" if loc >= size else _read(file, loc, context.options.file_buffer_size)
     return file_transfer.chunk(chunk, relative, gzip_level=level if isinstance(level, int) else None)
 
 

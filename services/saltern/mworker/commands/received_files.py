@@ -1,14 +1,17 @@
 """Files that minions send by ``cp.push``, kept in ``<cachedir>/minions/<id>/files/<path>``.
 
 The option ``file_recv`` switches this on. A file arrives in chunks with offsets; a repeated chunk is written again at
-the same offset.
+the same offset. Files and directories are opened beneath ``<cachedir>/minions``, where no link of a minion's directory leads
+out of the directory.
 
 Salt: salt/master.py, _file_recv
 """
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
@@ -16,7 +19,9 @@ from saltern.mworker.quotas import Quota
 from saltern.mworker.worker_context import WorkerContext
 from saltwire.ids import is_minion_id
 from saltwire.pack import octets
-from statecore.host.rooted_path import leads_into
+from statecore.host import beneath
+from statecore.host.beneath import LeadsOutside, Links
+from statecore.sources.tree_roots import TreeRoot
 
 _MEGABYTE = 1024 * 1024
 
@@ -43,11 +48,8 @@ def receive(context: WorkerContext, minion_id: str, load: Mapping[str, object]) 
         return False
     try:
         directory = directory_of(options.cachedir, minion_id)
-        file_path = place_of(directory, load.get("path"))
         data, loc = _chunk(load, options.file_recv_max_size * _MEGABYTE)
-        if options.file_recv_max_total:
-            check_total(directory, file_path, loc + len(data), options.file_recv_max_total * _MEGABYTE)
-        _write(file_path, data, loc)
+        store(directory, load.get("path"), data, loc, options.file_recv_max_total * _MEGABYTE)
     except TooMuch as error:
         context.quotas.refused(Quota.FILES, minion_id, f"a chunk of a file is not taken: {error}")
         return False
@@ -57,40 +59,56 @@ def receive(context: WorkerContext, minion_id: str, load: Mapping[str, object]) 
     return True
 
 
-def directory_of(cachedir: str, minion_id: str) -> Path:
+def directory_of(cachedir: str, minion_id: str) -> TreeRoot:
     """Return the directory for the files that a minion sends. Raises FileRefused for an invalid id."""
     if not is_minion_id(minion_id):
         raise FileRefused(f"{minion_id!r} is no minion id")
-    return Path(cachedir) / "minions" / minion_id / "files"
+    return TreeRoot(str(Path(cachedir) / "minions"), f"{minion_id}/files")
 
 
-def place_of(directory: Path, path: object) -> Path:
-    """Return the path of a received file inside ``directory``; ``path`` is a list of names. Raises FileRefused if it
-    leads outside.
-    """
+def place_of(path: object) -> str:
+    """Return the relative path of a received file; ``path`` is a list of names. Raises FileRefused if it leads outside."""
     if not isinstance(path, list) or not path or not all(isinstance(name, str) and name for name in path):
         raise FileRefused("a path is a list of names")
     parts = PurePosixPath(*path).parts
     # The path "." has no parts: it would replace the directory by a file.
     if not parts or any(name in ("..", "/", ".") or "\0" in name for name in parts):
         raise FileRefused("the path leaves the minion's directory")
-    file_path = directory.joinpath(*parts)
-    # Minions cannot send links, but an operator may have created one in the directory.
-    if not leads_into(file_path, directory):
-        raise FileRefused("a link leads out of the minion's directory")
-    return file_path
+    return "/".join(parts)
 
 
-def check_total(directory: Path, file_path: Path, size: int, most: int) -> None:
-    """Raise TooMuch if the files below ``directory`` would have more than ``most`` bytes, or more than MOST_ENTRIES entries,
-    with the file ``file_path`` of ``size`` bytes among them.
+def store(directory: TreeRoot, path: object, data: bytes, loc: int, most: int = 0) -> None:
+    """Write a chunk of the file ``path`` (a list of names) at byte ``loc``. ``most``: largest size in bytes of all files of the
+    minion; 0: any.
+
+    Raises FileRefused; TooMuch; OSError if the file cannot be written.
     """
-    new = [file_path, *file_path.relative_to(directory).parents]
-    count = sum(1 for place in new if not (directory / place).exists())
-    for entry in _entries(directory):
+    place = place_of(path)
+    Path(directory.configured).mkdir(parents=True, exist_ok=True)
+    with beneath.directory(directory.configured) as minions:
+        beneath.make_directories(minions, directory.derived, 0o777)
+    try:
+        with directory.opened(Links.BENEATH) as top:
+            if most:
+                check_total(top, place, loc + len(data), most, directory.path)
+            _write(top, place, data, loc)
+    except OSError as error:
+        if not isinstance(error, LeadsOutside) and error.errno != errno.ELOOP:
+            raise
+        # Minions cannot send links, but an operator may have made one in the directory.
+        raise FileRefused("a link leads out of the minion's directory") from error
+
+
+def check_total(top: int, place: str, size: int, most: int, directory: Path) -> None:
+    """Raise TooMuch if the files below the directory ``top`` would have more than ``most`` bytes, or more than MOST_ENTRIES
+    entries, with the file ``place`` of ``size`` bytes among them. ``directory`` is the path of ``top``, for messages.
+    """
+    new = [place, *(str(each) for each in PurePosixPath(place).parents)]
+    count = sum(1 for each in new if not _exists(top, each))
+    for relative, bytes_of_file in _entries(top):
         count += 1
-        if entry.is_file(follow_symlinks=False) and entry.path != str(file_path):
-            size += entry.stat(follow_symlinks=False).st_size
+        if relative != place:
+            size += bytes_of_file
         if count > MOST_ENTRIES:
             raise TooMuch(f"the minion has {MOST_ENTRIES} files and directories already; remove some from {directory}")
         if size > most:
@@ -99,20 +117,35 @@ def check_total(directory: Path, file_path: Path, size: int, most: int) -> None:
             )
 
 
-def _entries(directory: Path) -> Iterator[os.DirEntry[str]]:
-    """Yield an os.DirEntry for each file and directory at any depth below a directory; nothing if the directory does
-    not exist. Links are not followed.
+def _exists(top: int, relative: str) -> bool:
+    try:
+        os.close(beneath.open_beneath(top, relative, os.O_PATH | os.O_NOFOLLOW, links=Links.BENEATH))
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _entries(top: int) -> Iterator[tuple[str, int]]:
+    """Yield (relative path, size in bytes) of each file and directory at any depth below the directory ``top``; the size of
+    all but regular files is 0. Links are not followed.
     """
-    left = [str(directory)]
+    left = ["."]
     while left:
+        directory = left.pop()
         try:
-            with os.scandir(left.pop()) as entries:
-                for entry in entries:
-                    yield entry
-                    if entry.is_dir(follow_symlinks=False):
-                        left.append(entry.path)
+            descriptor = beneath.open_beneath(top, directory, os.O_RDONLY | os.O_DIRECTORY)
         except FileNotFoundError:
             continue
+        try:
+            with os.scandir(descriptor) as entries:
+                for entry in entries:
+                    relative = entry.name if directory == "." else f"{directory}/{entry.name}"
+                    is_file = entry.is_file(follow_symlinks=False)
+                    yield relative, entry.stat(follow_symlinks=False).st_size if is_file else 0
+                    if entry.is_dir(follow_symlinks=False):
+                        left.append(relative)
+        finally:
+            os.close(descriptor)
 
 
 def _chunk(load: Mapping[str, object], most: int) -> tuple[bytes, int]:
@@ -124,12 +157,25 @@ def _chunk(load: Mapping[str, object], most: int) -> tuple[bytes, int]:
     return data, loc
 
 
-def _write(file_path: Path, data: bytes, loc: int) -> None:
-    file_path.parent.mkdir(parents=True, exist_ok=True)
-    if loc and (not file_path.is_file() or file_path.stat().st_size < loc):
-        raise FileRefused(f"the chunk before byte {loc} is missing")
-    with file_path.open("r+b" if loc else "wb") as file:
+def _write(top: int, place: str, data: bytes, loc: int) -> None:
+    above, _, _ = place.rpartition("/")
+    if above:
+        beneath.make_directories(top, above, 0o777, links=Links.BENEATH)
+    # Without O_TRUNC, and never waiting: a FIFO that somebody made here is refused before anything happens.
+    flags = os.O_RDWR | os.O_NONBLOCK | (0 if loc else os.O_CREAT)
+    try:
+        descriptor = beneath.open_beneath(top, place, flags, 0o666, links=Links.BENEATH)
+    except FileNotFoundError:
+        raise FileRefused(f"the chunk before byte {loc} is missing") from None
+    with os.fdopen(descriptor, "r+b", buffering=0) as file:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise FileRefused("the path is no regular file")
+        if status.st_size < loc:
+            raise FileRefused(f"the chunk before byte {loc} is missing")
         file.seek(loc)
-        file.write(data)
+        rest = memoryview(data)
+        while rest:
+            rest = rest[file.write(rest) :]
         # Bytes behind the chunk belong to an earlier, longer file.
         file.truncate()
