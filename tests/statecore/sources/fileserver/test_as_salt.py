@@ -148,6 +148,8 @@ _PATHS = (
 _OURS: Mapping[str, frozenset[str]] = {
     # A pushed top file: Salt lists it and serves it not.
     **dict.fromkeys(("minions", "minions below a mountpoint", "minions of a list"), frozenset({"files"})),
+    # A link to a directory outside: Salt lists it as a directory.
+    "links are not followed": frozenset({"dirs"}),
     # Of several backends Salt tells the links of the last one.
     **dict.fromkeys(("roots before git", "git before roots", "a user's own before roots"), frozenset({"links"})),
 }
