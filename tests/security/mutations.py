@@ -49,6 +49,8 @@ _AUDIT = "libs/masterstore/audit_chain.py"
 _LOGINS = "services/saltern/mworker/commands/logins.py"
 _AUTHORISE = "services/saltern/mworker/authorise.py"
 
+_TREE = "libs/statecore/host/content/guarded_tree.py"
+
 MUTATIONS = (
     Mutation(
         "api_acl is asked when a user signs in",
@@ -119,6 +121,76 @@ MUTATIONS = (
         "if given is None or carrier.way is not Way.KEY or carrier.client != _RUNNERS_KEY:",
         "if given is None:",
         "test_pillar_oracle.py::test_only_a_runner_names_another_sender",
+    ),
+    Mutation(
+        "no linked directory of another user is entered",
+        _TREE,
+        "            if not links or _is_foreign(os.fstat(ways[-1])):",
+        "            if False:",
+        "test_key_directories.py::test_a_directory_of_keys_is_a_link_to_a_directory_of_root",
+    ),
+    Mutation(
+        "no link of another user is read",
+        _TREE,
+        "if self._links and stat.S_ISLNK(os.fstat(opened).st_mode) and not _is_foreign(directory):",
+        "if stat.S_ISLNK(os.fstat(opened).st_mode):",
+        "test_moving_files.py::test_a_link_to_a_file_of_root_is_not_read",
+    ),
+    Mutation(
+        "no hard link of another user is read",
+        _TREE,
+        "            if found.st_nlink > 1 and found.st_uid != directory.st_uid and _is_foreign(directory):",
+        "            if False:",
+        "test_key_directories.py::test_printed_secrets_hold_no_planted_file",
+    ),
+    Mutation(
+        "only regular files are read",
+        _TREE,
+        "            if not stat.S_ISREG(found.st_mode):",
+        "            if False:",
+        "test_moving_files.py::test_the_import_of_keys_waits_for_no_fifo",
+    ),
+    Mutation(
+        "root gives away nothing that another user may have moved",
+        _TREE,
+        "                    if foreign:",
+        "                    if False:",
+        "test_key_directories.py::test_a_file_in_the_users_directory_is_not_given_away",
+    ),
+    Mutation(
+        "names of files in a configuration are names",
+        "libs/statecore/model/file_name.py",
+        """    if "/" in text:""",
+        "    if False:",
+        "test_moving_files.py::test_a_name_of_the_configuration_leads_nowhere",
+    ),
+    Mutation(
+        "an include stays inside",
+        "services/saltern/moving/files.py",
+        "        elif self._outside:",
+        "        elif True:",
+        "test_moving_files.py::test_an_include_reads_nothing_outside",
+    ),
+    Mutation(
+        "an imported configuration is for the roles' group",
+        "services/saltern/moving/main.py",
+        "_CONFIG_MODE = 0o640",
+        "_CONFIG_MODE = 0o644",
+        "test_moving_files.py::test_others_do_not_read_what_is_written",
+    ),
+    Mutation(
+        "an import checks the roles' keys before it writes",
+        "services/saltern/moving/main.py",
+        "        check_keys(directory)",
+        "        pass",
+        "test_moving_files.py::test_keys_that_cannot_be_completed_change_nothing",
+    ),
+    Mutation(
+        "an export writes ids of minions alone",
+        "services/saltern/moving/minion_data.py",
+        "        if not is_minion_id(minion):\n            raise",
+        "        if False:\n            raise",
+        "test_moving_files.py::test_an_export_writes_no_minion_outside",
     ),
     Mutation(
         "nonces are read before they are signed",

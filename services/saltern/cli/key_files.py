@@ -20,7 +20,7 @@ from saltern.kit.links.answers import WheelCall
 from saltwire.errors import OwnFault, PeerFault
 from saltwire.ids import is_minion_id
 from saltwire.keys import PrivateKey, PublicKey, clean_pem
-from statecore.host.content import atomic_file
+from statecore.host.content.guarded_tree import GuardedTree, RefusedFile
 
 Confirm: TypeAlias = Callable[[], bool]
 
@@ -306,11 +306,16 @@ def read_keys(pki: Path) -> Held:
         near = " (its directory 'master' is)" if (pki / "master" / "minions").is_dir() else ""
         raise CommandError(f"{pki}: holds none of {', '.join(LISTS)}: it is no pki_dir of a master{near}")
     held = Held()
+    tree = GuardedTree(pki)
     for name in found:
         for path in sorted((pki / name).iterdir()):
             if path.name.startswith("."):
                 continue
-            pem = _pem(path)
+            try:
+                pem = _pem(tree, f"{name}/{path.name}")
+            except RefusedFile as error:
+                held.passed[str(path)] = str(error.strerror)
+                continue
             if why := _wrong(path.name, pem):
                 held.passed[str(path)] = why
             else:
@@ -321,14 +326,18 @@ def read_keys(pki: Path) -> Held:
     return held
 
 
-def _pem(path: Path) -> str:
+def _pem(tree: GuardedTree, name: str) -> str:
+    """Return the content of a file of a ``pki_dir``. Raise RefusedFile for a file that is not a regular file, or is too
+    large, and CommandError if it cannot be read.
+    """
     try:
-        with path.open("rb") as file:
-            return file.read(_MAX_BYTES).decode(errors="replace")
-    except IsADirectoryError:
-        return ""
+        return tree.read(name, _MAX_BYTES).decode(errors="replace")
+    except RefusedFile:
+        raise
     except OSError as error:
-        raise CommandError(f"{path}: cannot be read: {error.strerror}; run as the user who owns the keys") from error
+        raise CommandError(
+            f"{tree.top / name}: cannot be read: {error.strerror}; run as the user who owns the keys"
+        ) from error
 
 
 def _wrong(minion: str, pem: str) -> str:
@@ -347,21 +356,30 @@ def write_keys(pki: Path, keys: Keys) -> list[Path]:
     Each key state gets a directory. Files with the same content are kept. If any other file exists, nothing is written and
     CommandError names the file.
     """
-    wanted = {pki / name / minion: pem for name in LISTS for minion, pem in keys.get(name, {}).items()}
-    here = [path for name in LISTS for path in (pki / name).glob("*")]
-    others = [path for path in here if path not in wanted or clean_pem(_pem(path)) != clean_pem(wanted[path])]
+    wanted = {f"{name}/{minion}": pem for name in LISTS for minion, pem in keys.get(name, {}).items()}
+    if bad := [minion for name in LISTS for minion in keys.get(name, {}) if not is_minion_id(minion)]:
+        raise CommandError(f"the master named a minion {bad[0]!r}, which is no minion id; nothing was written")
+    tree = GuardedTree(pki)
+    here = [f"{name}/{path.name}" for name in LISTS for path in (pki / name).glob("*")]
+    try:
+        others = [
+            pki / name for name in here if name not in wanted or clean_pem(_pem(tree, name)) != clean_pem(wanted[name])
+        ]
+    except RefusedFile as error:
+        raise CommandError(f"{error.filename}: {error.strerror}; export to an empty directory") from error
     if others:
         more = f" and {len(others) - 1} more" if len(others) > 1 else ""
         raise CommandError(f"{others[0]}{more}: is not what would be written; export to an empty directory")
     written = []
     try:
+        tree.make_top()
         for name in LISTS:
-            (pki / name).mkdir(mode=0o700, parents=True, exist_ok=True)
+            tree.make_directory(name, 0o700)
         for path, content in wanted.items():
             if path not in here:
                 # Atomically: a master that reads a part of a key would deny the minion.
-                atomic_file.write(path, content.encode("ascii"), 0o644, exact=True)
-                written.append(path)
+                tree.put(path, content.encode("ascii"), 0o644)
+                written.append(pki / path)
     except OSError as error:
         raise CommandError(f"{error.filename}: {error.strerror}; {len(written)} keys were written") from error
     return written

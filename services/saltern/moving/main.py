@@ -9,6 +9,9 @@ written.
 from __future__ import annotations
 
 import argparse
+import contextlib
+import os
+import pwd
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -18,13 +21,16 @@ from typing import TypeVar
 from saltern.kit.command.command_line import CommandError, Exit, run_command
 from saltern.kit.command.launcher import INTERRUPTED
 from saltern.kit.config.master import ConfigError, load_client, load_master
-from saltern.kit.config.minion_id import found_id, kept_id, with_domain
+from saltern.kit.config.minion_id import FILE, found_id, id_in, with_domain
+from saltern.kit.keys.keygen import check_keys, owner_ids
 from saltern.kit.links.answers import WheelCall
 from saltern.kit.links.control import ControlError, ControlTimeout, connect_control, wheel_functions
 from saltern.moving import keys, minion_data
-from saltern.moving.files import Option, joined, read_options
+from saltern.moving.files import Option, joined, read_options, read_plain
 from saltern.moving.settings import Fate, fate_of, group_faults, is_salts
+from statecore.host.content.guarded_tree import GuardedTree, Owner
 from statecore.model import yaml
+from statecore.model.file_name import FileName
 from statecore.model.option_parser import OptionParser
 
 _SALTS = "/etc/salt"
@@ -41,6 +47,15 @@ _CACHE = "/var/cache/salt/master"
 
 #: Seconds for one portion of data: the master may have to compile the pillar of each minion.
 _PATIENCE = 300.0
+
+#: Permission bits of a new configuration: it may contain passwords, and the roles' group reads it.
+_CONFIG_MODE = 0o640
+
+#: Account of the roles that the Debian packages make.
+_ACCOUNT = "salt"
+
+#: Bytes of the longest file that is compared with new content.
+_MOST_BYTES = 16 * 1024 * 1024
 
 Answer = TypeVar("Answer")
 
@@ -75,18 +90,25 @@ def _import(argv: Sequence[str]) -> int:
     parser.add_argument(
         "--replace", action="store_true", help="with --data: also replace what minions told the running master"
     )
+    parser.add_argument(
+        "--owner",
+        type=owner_ids,
+        metavar="UID:GID",
+        help="numeric owner of the keys; the new file `master` gets the group (default: as the directory --keys)",
+    )
     flags = _parsed(parser, argv)
     if flags.data is not None:
         return _import_data(flags)
-    options = read_options(flags.config, "master")
+    options = read_options(flags.config, "master", outside=flags.outside)
     fates = _fates(options)
     config = joined([fate.here for _, fate in fates])
-    own_id = "" if config.get("id") else stock_master_id(flags.config, config)
+    own_id = "" if config.get("id") else stock_master_id(flags.config, config, outside=flags.outside)
     if own_id:
         config = {"id": own_id, **config}
     pki = flags.pki or _pki(options, flags.config)
-    found = keys.taken(pki, *_sign_names(config))
-    keys.check_empty(flags.keys, found)
+    found = keys.taken(pki, _sign_names(config), within=flags.config, links=flags.outside)
+    owner = flags.owner or _roles_owner(flags.keys)
+    _check_keys(flags.keys, found)
     content = _file(config, f"Imported from {flags.config}")
     _check_new(flags.out / "master", content)
     _check_whole(content)
@@ -98,7 +120,9 @@ def _import(argv: Sequence[str]) -> int:
     if flags.check:
         return Exit.GENERIC if any(fate.kind == "not supported" for _, fate in fates) else Exit.OK
     written = _written(
-        lambda: keys.lay_down(flags.keys, found), {flags.out / "master": (content.encode(), 0o644)} if content else {}
+        lambda: keys.lay_down(flags.keys, found, owner),
+        {flags.out / "master": (content.encode(), _CONFIG_MODE)} if content else {},
+        Owner(os.geteuid(), owner[1]) if owner else None,
     )
     minions = [
         name for name in ("minions", "minions_pre", "minions_rejected", "minions_denied") if (pki / name).is_dir()
@@ -118,7 +142,9 @@ def _import(argv: Sequence[str]) -> int:
 
 def _import_data(flags: argparse.Namespace) -> int:
     """Carry out ``saltern import --data``. Return exit code 0, or 1 if a file or the data of a minion cannot be used."""
-    cachedir = Path(flags.data) if flags.data else _cachedir(read_options(flags.config, "master"))
+    cachedir = (
+        Path(flags.data) if flags.data else _cachedir(read_options(flags.config, "master", outside=flags.outside))
+    )
     remembered = minion_data.read(cachedir)
     if flags.check:
         for minion, parts in remembered.minions.items():
@@ -194,19 +220,19 @@ def _export(argv: Sequence[str]) -> int:
     flags = _parsed(parser, argv)
     if flags.data is not None:
         return _export_data(flags)
-    options = read_options(flags.config, "master")
+    options = read_options(flags.config, "master", outside=flags.outside)
     fates = [(option, _back(option)) for option in options]
     config = joined([fate.here for _, fate in fates])
-    found = keys.held(flags.keys, *_sign_names(config))
+    found = keys.held(flags.keys, _sign_names(config))
     content = _file(config, f"Exported from {flags.config}")
     pki = flags.pki or flags.out / "pki" / "master"
     files = {pki / name: (data, 0o400 if name.endswith(".pem") else 0o644) for name, data in found.items()}
     for path, (data, _) in files.items():
-        if path.exists() and path.read_bytes() != data:
+        if _other_content(path, data):
             raise CommandError(f"{path}: exists with other content; export to an empty directory")
     _check_new(flags.out / "master", content)
     _report(fates)
-    _say(flags.keys, _written(list, files | {flags.out / "master": (content.encode(), 0o644)}))
+    _say(flags.keys, _written(list, files | {flags.out / "master": (content.encode(), _CONFIG_MODE)}))
     sys.stdout.write(f"\nThe keys of minions are in the master. While the roles run:\n  salt-key --export {pki}\n")
     return Exit.OK
 
@@ -221,18 +247,45 @@ def _back(option: Option) -> Fate:
     return Fate("not needed", "a stock master has no such option")
 
 
-def stock_master_id(directory: Path, config: Mapping[str, object]) -> str:
+def stock_master_id(directory: Path, config: Mapping[str, object], *, outside: bool = False) -> str:
     """Return the id of a stock master whose configuration has no option ``id``: the id in the file ``minion_id`` of
     its configuration directory, else this machine's name; with ``append_domain`` and with ``_master`` at the end.
+    ``outside`` is as in ``read_options``. Raise CommandError if the file cannot be read.
     Salt: salt/config/__init__.py, apply_master_config
     """
-    name = kept_id(directory) or found_id("", {}, lowercase=False, remove_domain=False)
+    name = id_in(read_plain(directory, FILE, outside=outside)) or found_id("", {}, lowercase=False, remove_domain=False)
     return f"{with_domain(name, str(config.get('append_domain') or ''))}_master"
 
 
-def _sign_names(config: Mapping[str, object]) -> tuple[str, str]:
+def _sign_names(config: Mapping[str, object]) -> keys.SignNames:
     name, signature = _SIGNS
-    return str(config.get("master_sign_key_name", name)), str(config.get(signature, signature))
+    return keys.sign_names(str(config.get("master_sign_key_name", name)), str(config.get(signature, signature)))
+
+
+def _roles_owner(directory: Path) -> tuple[int, int] | None:
+    """Return (uid, gid) of the user that root's new keys belong to: the owner of the directory of all keys if it exists,
+    else the account of the Debian packages. None if this process keeps them.
+    """
+    if os.geteuid() != 0:
+        return None
+    with contextlib.suppress(OSError):
+        found = directory.stat()
+        return found.st_uid, found.st_gid
+    with contextlib.suppress(KeyError):
+        entry = pwd.getpwnam(_ACCOUNT)
+        return entry.pw_uid, entry.pw_gid
+    return None
+
+
+def _check_keys(directory: Path, found: Mapping[FileName, bytes]) -> None:
+    """Raise CommandError if the stock master's keys cannot be added to the directory of all keys."""
+    try:
+        keys.check_empty(directory, found)
+        check_keys(directory)
+    except OSError as error:
+        raise CommandError(f"{error.filename}: {error.strerror}") from error
+    except ConfigError as error:
+        raise CommandError(str(error)) from error
 
 
 def _parser(name: str, description: str, config: str) -> argparse.ArgumentParser:
@@ -249,6 +302,11 @@ def _parser(name: str, description: str, config: str) -> argparse.ArgumentParser
         help="directory with the roles' keys, as `saltern keygen` makes it",
     )
     parser.add_argument("--out", type=Path, metavar="DIR", help="directory for the new file `master`")
+    parser.add_argument(
+        "--outside",
+        action="store_true",
+        help="also read files outside of --config and --pki that links and the option include name",
+    )
     parser.add_argument(
         "-c", "--config-dir", metavar="DIR", help="with --data: the configuration of this command, as for salt-key"
     )
@@ -288,8 +346,18 @@ def _file(config: Mapping[str, object], comment: str) -> str:
 
 
 def _check_new(path: Path, content: str) -> None:
-    if path.exists() and path.read_text(encoding="utf-8", errors="replace") != content:
+    if _other_content(path, content.encode()):
         raise CommandError(f"{path}: exists with other content; name another directory with --out")
+
+
+def _other_content(path: Path, content: bytes) -> bool:
+    """Return whether a file exists with other content. Raise CommandError if it cannot be read, or is no regular file."""
+    try:
+        return GuardedTree(path.parent).read(path.name, _MOST_BYTES) != content
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise CommandError(f"{error.filename}: {error.strerror}") from error
 
 
 def _check_whole(content: str) -> None:
@@ -302,12 +370,16 @@ def _check_whole(content: str) -> None:
             raise CommandError(f"the roles would reject the new configuration: {error}", Exit.CONFIG) from error
 
 
-def _written(first: Callable[[], list[Path]], files: Mapping[Path, tuple[bytes, int]]) -> list[Path]:
+def _written(
+    first: Callable[[], list[Path]], files: Mapping[Path, tuple[bytes, int]], owner: Owner | None = None
+) -> list[Path]:
     try:
         written = first()
         for path, (content, mode) in files.items():
-            if not path.exists():
-                keys.put(path, content, mode)
+            tree = GuardedTree(path.parent, owner)
+            tree.make_top()
+            if not tree.exists(path.name):
+                tree.put(path.name, content, mode)
                 written.append(path)
     except OSError as error:
         raise CommandError(f"{error.filename}: {error.strerror}") from error

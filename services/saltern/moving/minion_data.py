@@ -20,10 +20,13 @@ from saltern.kit.links.answers import WheelCall
 from saltwire.errors import PeerFault
 from saltwire.ids import is_minion_id
 from saltwire.pack import packb, unpackb
-from statecore.host.content import atomic_file
+from statecore.host.content.guarded_tree import GuardedTree
 
 #: The parts of a minion's data; the names of the directories of 3008.
 PARTS = ("grains", "pillar", "mine")
+
+#: Bytes of the largest file that is read.
+_LARGEST_FILE = 64 * 1024 * 1024
 
 #: Minions in one request. The worker may have to compile the pillar of each.
 _AT_ONCE = 20
@@ -70,16 +73,17 @@ def read(cachedir: Path) -> Remembered:
     if not cachedir.is_dir():
         raise CommandError(f"{cachedir}: is no directory; name the cachedir of the stock master")
     found = Remembered()
+    tree = GuardedTree(cachedir, links=False)
     for minion in _ids(cachedir):
         if not is_minion_id(minion):
             found.faults[f"{cachedir}: {minion}"] = "the name is no minion id here"
             continue
-        old = _content(cachedir / "minions" / minion / "data.p", found.faults)
+        old = _content(tree, f"minions/{minion}/data.p", found.faults)
         parts = {
-            "grains": _content(cachedir / "grains" / f"{minion}.p", found.faults) or old.get("grains"),
-            "pillar": _content(cachedir / "pillar" / f"{minion}.p", found.faults) or old.get("pillar"),
-            "mine": _content(cachedir / "mine" / f"{minion}.p", found.faults)
-            or _content(cachedir / "minions" / minion / "mine.p", found.faults),
+            "grains": _content(tree, f"grains/{minion}.p", found.faults) or old.get("grains"),
+            "pillar": _content(tree, f"pillar/{minion}.p", found.faults) or old.get("pillar"),
+            "mine": _content(tree, f"mine/{minion}.p", found.faults)
+            or _content(tree, f"minions/{minion}/mine.p", found.faults),
         }
         if known := {name: value for name, value in parts.items() if isinstance(value, Mapping) and value}:
             found.minions[minion] = dict(known)
@@ -120,19 +124,23 @@ def write(cachedir: Path, minions: Mapping[str, Mapping[str, object]]) -> int:
     """Write data of minions ({minion id: {part: map}}) into a stock master's ``cachedir``, as files for release 3008
     and for older releases. Return the number of files. Raise CommandError.
     """
-    files: dict[Path, object] = {}
+    files: dict[str, object] = {}
     for minion, parts in minions.items():
+        if not is_minion_id(minion):
+            raise CommandError(f"the master named a minion {minion!r}, which is no minion id; nothing was written")
         for name, value in parts.items():
-            files[cachedir / name / f"{minion}.p"] = value
+            if name not in PARTS:
+                raise CommandError(f"the master named data {name!r} of {minion}; known are {', '.join(PARTS)}")
+            files[f"{name}/{minion}.p"] = value
         if data := {name: parts[name] for name in ("grains", "pillar") if name in parts}:
-            files[cachedir / "minions" / minion / "data.p"] = data
+            files[f"minions/{minion}/data.p"] = data
         if "mine" in parts:
-            files[cachedir / "minions" / minion / "mine.p"] = parts["mine"]
+            files[f"minions/{minion}/mine.p"] = parts["mine"]
+    tree = GuardedTree(cachedir)
     try:
-        for path, value in files.items():
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            # Pillar has secrets.
-            atomic_file.write(path, packb(value), 0o600, exact=True)
+        tree.make_top()
+        for place, value in files.items():
+            tree.put(place, packb(value))
     except OSError as error:
         raise CommandError(f"{error.filename}: {error.strerror}") from error
     return len(files)
@@ -151,12 +159,13 @@ def _ids(cachedir: Path) -> list[str]:
     return sorted({name for name in banks if ":" not in name} | old)
 
 
-def _content(path: Path, faults: dict[str, str]) -> dict[str, object]:
+def _content(tree: GuardedTree, name: str, faults: dict[str, str]) -> dict[str, object]:
     """Return the map that a file of the cache contains; {} if the file is missing. If the file cannot be read or
     contains no map, add the reason to ``faults`` and return {}.
     """
+    path = tree.top / name
     try:
-        found = unpackb(path.read_bytes())
+        found = unpackb(tree.read(name, _LARGEST_FILE))
     except FileNotFoundError:
         return {}
     except OSError as error:

@@ -7,7 +7,6 @@ directory to them.
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import time
@@ -15,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from statecore.host.content import atomic_file
+from statecore.host.content.guarded_tree import GuardedTree
 
 
 class RotationError(Exception):
@@ -41,16 +40,27 @@ class KeyFiles:
 
     def write(self, name: str, content: bytes, mode: int = 0o600) -> None:
         """Replace or create a file in the key directory atomically. As root: give it the owner of its directory. Raises OSError."""
-        path = self.directory / name
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        atomic_file.write(path, content, mode, exact=True)
-        if os.geteuid() == 0:
-            status = path.parent.stat()
-            os.chown(path, status.st_uid, status.st_gid)
+        self._tree.put(name, content, mode)
+
+    def exists(self, name: str) -> bool:
+        """Return whether the key directory has a file of this name. Raises OSError."""
+        return self._tree.exists(name)
+
+    def read(self, name: str) -> bytes:
+        """Return the content of a file of the key directory. Raises OSError."""
+        return self._tree.read(name)
+
+    def names(self) -> list[str]:
+        """Return the sorted names of all files of the key directory, such as ``cli/known/reqserver.pub``. Raises OSError."""
+        return self._tree.names()
 
     def remove(self, name: str) -> None:
         """Remove a file from the key directory; a missing file is ignored. Raises OSError."""
-        (self.directory / name).unlink(missing_ok=True)
+        self._tree.remove(name)
+
+    @property
+    def _tree(self) -> GuardedTree:
+        return GuardedTree(self.directory)
 
     def bring(self) -> None:
         """Run the operator's command of ``--apply``, if one was given: it copies the changed key directory to the

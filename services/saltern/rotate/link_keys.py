@@ -10,8 +10,7 @@ The files show how far a rotation came, so the same command continues an interru
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 import zmq
 
@@ -27,13 +26,13 @@ def rotate_link_key(files: KeyFiles, name: str) -> None:
 
     Raises RotationError, OSError.
     """
-    if not (files.directory / name / _SECRET).exists():
+    if not files.exists(f"{name}/{_SECRET}"):
         raise RotationError(
             f"{files.directory / name / _SECRET}: No such file; --keys names the directory of `saltern keygen --out`, "
             f"and {name} a role or operator in it"
         )
-    old = _public(files.directory / name / _SECRET)
-    if (files.directory / name / _NEXT).exists() or not _is_half_done(files.directory, name, old):
+    old = _public(files, f"{name}/{_SECRET}")
+    if files.exists(f"{name}/{_NEXT}") or not _is_half_done(files, name, old):
         new = _announce(files, name, old)
         files.bring()
         _use(files, name, old, new)
@@ -50,10 +49,9 @@ def _announce(files: KeyFiles, name: str, old: bytes) -> bytes:
     """Carry out step 1 of the rotation of a CurveZMQ key: make the new key, and let servers admit the new public key
     beside the old one. Return the new public key.
     """
-    path = files.directory / name / _NEXT
-    if not path.exists():
+    if not files.exists(f"{name}/{_NEXT}"):
         files.write(f"{name}/{_NEXT}", zmq.curve_keypair()[1] + b"\n")
-    new = _public(path)
+    new = _public(files, f"{name}/{_NEXT}")
     _publish(files, name, [old, new])
     tell(f"{name}: the new key is known beside the old one")
     return new
@@ -63,7 +61,7 @@ def _use(files: KeyFiles, name: str, old: bytes, new: bytes) -> None:
     """Carry out step 2 of the rotation of a CurveZMQ key: replace the secret key by the new one, and put the new
     public key before the old one in each copy.
     """
-    secret = (files.directory / name / _NEXT).read_bytes()
+    secret = files.read(f"{name}/{_NEXT}")
     # Whoever connects between the two writes tries the other key when the first one fails.
     files.write(f"{name}/{_SECRET}", secret)
     _publish(files, name, [new, old])
@@ -73,25 +71,25 @@ def _use(files: KeyFiles, name: str, old: bytes, new: bytes) -> None:
 
 def _publish(files: KeyFiles, name: str, publics: Sequence[bytes]) -> None:
     content = b"".join(public + b"\n" for public in publics)
-    for path in _places(files.directory, name):
-        if path.read_bytes() != content:
-            files.write(str(path.relative_to(files.directory)), content)
+    for place in _places(files, name):
+        if files.read(place) != content:
+            files.write(place, content)
 
 
-def _places(directory: Path, name: str) -> Iterator[Path]:
-    """Yield the paths ``<role>/known/<name>.pub`` that hold the public key of ``name``."""
-    yield from sorted(directory.glob(f"*/known/{name}.pub"))
+def _places(files: KeyFiles, name: str) -> list[str]:
+    """Return the names ``<role>/known/<name>.pub`` of the files that hold the public key of ``name``."""
+    return [place for place in files.names() if place.split("/")[1:] == ["known", f"{name}.pub"]]
 
 
-def _is_half_done(directory: Path, name: str, public: bytes) -> bool:
+def _is_half_done(files: KeyFiles, name: str, public: bytes) -> bool:
     """Return whether the rotation of a key was interrupted before step 3: the new public key is in use, and the old
     one is still admitted.
     """
-    return any(len(found := path.read_bytes().split()) > 1 and found[0] == public for path in _places(directory, name))
+    return any(len(found := files.read(place).split()) > 1 and found[0] == public for place in _places(files, name))
 
 
-def _public(path: Path) -> bytes:
+def _public(files: KeyFiles, name: str) -> bytes:
     try:
-        return zmq.curve_public(path.read_bytes().strip())
+        return zmq.curve_public(files.read(name).strip())
     except (ValueError, zmq.ZMQError) as error:
-        raise RotationError(f"{path}: not a CurveZMQ key: {error}") from error
+        raise RotationError(f"{files.directory / name}: not a CurveZMQ key: {error}") from error

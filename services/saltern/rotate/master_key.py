@@ -135,19 +135,20 @@ def _begin(files: KeyFiles, keysize: int) -> PrivateKey:
     """
     pems = {role: files.directory / role / PRIVATE for role in SPEAK_TO_MINIONS}
     try:
-        held = {role: PrivateKey.from_pem(path.read_bytes()) for role, path in pems.items()}
+        held = {role: PrivateKey.from_pem(files.read(f"{role}/{PRIVATE}")) for role in SPEAK_TO_MINIONS}
     except OSError as error:
         raise RotationError(
             f"{error.filename}: {error.strerror}; --keys names the directory of `saltern keygen --out`"
         ) from error
     except OwnFault as error:
         raise RotationError(f"{' or '.join(map(str, pems.values()))}: {error}") from error
-    before = {role: files.directory / role / PREVIOUS for role in SPEAK_TO_MINIONS}
-    if all(path.exists() for path in before.values()) and len({key.public.pem for key in held.values()}) == 1:
+    before = [f"{role}/{PREVIOUS}" for role in SPEAK_TO_MINIONS]
+    if all(map(files.exists, before)) and len({key.public.pem for key in held.values()}) == 1:
         tell("master: two keys are valid already; the rotation goes on")
         return held[SPEAK_TO_MINIONS[0]]
     # Interrupted between two files: the first role's old key counts, and the new one that some role has.
-    old = next((path.read_bytes() for path in before.values() if path.exists()), pems[SPEAK_TO_MINIONS[0]].read_bytes())
+    kept = next((name for name in before if files.exists(name)), f"{SPEAK_TO_MINIONS[0]}/{PRIVATE}")
+    old = files.read(kept)
     old_pem = PrivateKey.from_pem(old).public.pem
     new = next((key for key in held.values() if key.public.pem != old_pem), None) or PrivateKey.generate(keysize)
     # The old key first everywhere: nobody is without it at any moment.

@@ -31,7 +31,7 @@ def rotate_redis_password(files: KeyFiles, reached: Callable[[str], str] = str) 
 
     ``reached``: function that returns a Redis URL with the host by which this machine reaches Redis.
     """
-    before = _read(files.directory / _URL)
+    before = _read(files, _URL)
     user, old = _login(before, files.directory / _URL)
     try:
         client = Client(reached(before), timeout=_TIMEOUT, client_name="rotate")
@@ -60,12 +60,12 @@ def _begin(files: KeyFiles, client: Client, user: str, before: str, old: str) ->
     """Carry out step 1 of the replacement of Redis' password: make Redis accept a new password beside the old one.
     Return (URL with the new password, new password).
     """
-    if not (files.directory / _NEXT).exists():
+    if not files.exists(_NEXT):
         password = secrets.token_hex(PASSWORD_BYTES)
         named = quote(user) if len(login_of(before)) > 1 else ""
         scheme, _, rest = without_login(before).partition("//")
         files.write(_NEXT, f"{scheme}//{named}:{password}@{rest}\n".encode())
-    after = _read(files.directory / _NEXT)
+    after = _read(files, _NEXT)
     new = _login(after, files.directory / _NEXT)[1]
     client.call("execute_command", "ACL SETUSER", user, "on", f"#{_digest(new)}")
     _write_users(files, new, old)
@@ -93,7 +93,7 @@ def _end(files: KeyFiles, client: Client, user: str, new: str) -> None:
 
 
 def _write_users(files: KeyFiles, *passwords: str) -> None:
-    if (files.directory / _USERS).exists():
+    if files.exists(_USERS):
         # Redis runs as another user, and reads hashes only.
         files.write(_USERS, redis_users(*passwords), 0o644)
 
@@ -106,11 +106,13 @@ def _login(url: str, path: Path) -> tuple[str, str]:
     return (login[0], login[1]) if len(login) > 1 else ("default", login[0])
 
 
-def _read(path: Path) -> str:
+def _read(files: KeyFiles, name: str) -> str:
     try:
-        return path.read_text("utf-8").strip()
+        return files.read(name).decode().strip()
     except FileNotFoundError as error:
-        raise RotationError(f"{path}: No such file; `saltern keygen --out DIR --redis-host HOST` makes it") from error
+        raise RotationError(
+            f"{files.directory / name}: No such file; `saltern keygen --out DIR --redis-host HOST` makes it"
+        ) from error
 
 
 def _digest(password: str) -> str:

@@ -113,10 +113,9 @@ def _served(url: str) -> bytes:
 
 
 def _read(files: KeyFiles, name: str) -> bytes:
-    path = files.directory / _TLS / name
     try:
-        return path.read_bytes()
+        return files.read(f"{_TLS}/{name}")
     except FileNotFoundError as error:
         raise RotationError(
-            f"{path}: No such file; `saltern keygen --out DIR --redis-host HOST --redis-tls` makes it"
+            f"{files.directory / _TLS / name}: No such file; `saltern keygen --out DIR --redis-host HOST --redis-tls` makes it"
         ) from error

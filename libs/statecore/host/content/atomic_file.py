@@ -54,7 +54,14 @@ def replacement(path: Path) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def writer(path: Path, mode: int = 0o666, *, exact: bool = False, sync: bool = False) -> Iterator[BinaryIO]:
+def writer(
+    path: Path,
+    mode: int = 0o666,
+    *,
+    exact: bool = False,
+    sync: bool = False,
+    owner: tuple[int, int] | None = None,
+) -> Iterator[BinaryIO]:
     """Yield a new binary file that replaces ``path`` when the block ends without an error. Raise OSError if it cannot
     be written.
 
@@ -64,9 +71,13 @@ def writer(path: Path, mode: int = 0o666, *, exact: bool = False, sync: bool = F
         sets ``mode`` regardless of the umask, after the content is written
     sync
         writes the content to the disk (fsync) before the rename
+    owner
+        (uid, gid) of the new file, set by its descriptor before it has its name; None: the user of this process
     """
     with replacement(path) as temporary, _created(temporary, mode & 0o700 if exact else mode) as file:
         yield file
+        if owner is not None:
+            os.fchown(file.fileno(), *owner)
         if exact:
             os.fchmod(file.fileno(), mode)
         if sync:
@@ -74,26 +85,36 @@ def writer(path: Path, mode: int = 0o666, *, exact: bool = False, sync: bool = F
             os.fsync(file.fileno())
 
 
-def write(path: Path, content: bytes | str, mode: int = 0o666, *, exact: bool = False, sync: bool = False) -> None:
-    """Replace a file by one with this content; text is encoded as UTF-8. ``mode``, ``exact`` and ``sync`` are as in
-    ``writer``. Raise OSError if the file cannot be written.
+def write(
+    path: Path,
+    content: bytes | str,
+    mode: int = 0o666,
+    *,
+    exact: bool = False,
+    sync: bool = False,
+    owner: tuple[int, int] | None = None,
+) -> None:
+    """Replace a file by one with this content; text is encoded as UTF-8. ``mode``, ``exact``, ``sync`` and ``owner``
+    are as in ``writer``. Raise OSError if the file cannot be written.
     """
     data = content.encode() if isinstance(content, str) else content
-    with writer(path, mode, exact=exact, sync=sync) as file:
+    with writer(path, mode, exact=exact, sync=sync, owner=owner) as file:
         file.write(data)
 
 
-def create(path: Path, content: bytes, mode: int) -> bool:
+def create(path: Path, content: bytes, mode: int, *, owner: tuple[int, int] | None = None) -> bool:
     """Write a new file and return True. Return False if the file exists already; it is then left unchanged. Raise
     OSError if the file cannot be written.
 
     When several processes create one file at the same time, the first one wins. On a file system without hard links,
-    the last one wins. ``mode`` is reduced by the umask of the process.
+    the last one wins. ``mode`` is reduced by the umask of the process. ``owner`` is as in ``writer``.
     """
     temporary = path.with_name(temporary_name(path.name))
     try:
         with _created(temporary, mode) as file:
             file.write(content)
+            if owner is not None:
+                os.fchown(file.fileno(), *owner)
         # A hard link, unlike a rename, never replaces an existing file.
         os.link(temporary, path)
     except FileExistsError:

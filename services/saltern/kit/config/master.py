@@ -26,6 +26,7 @@ from saltern.kit.config.reading import (
 )
 from saltern.kit.config.redis_address import sentinel_url
 from saltern.kit.config.state_options import StateOptions
+from statecore.model.file_name import FileName
 
 __all__ = [
     "ENV_PREFIX",
@@ -53,6 +54,9 @@ _REDIS_SOCKET = "redis.sock"
 #: Option -> default of a master that runs on one machine: only minions come from elsewhere. No number of workers, and no URL of
 #: Redis, is a choice of its own.
 _ON_ONE_MACHINE: Mapping[str, Any] = {"internal_interface": "127.0.0.1", "worker_processes": 0}
+
+#: Options whose value names a file of a role's key directory.
+_FILE_NAMES = ("master_sign_key_name", "master_pubkey_signature")
 
 
 def load_master(config_dir: str | None = None, env: Mapping[str, str] | None = None) -> MasterOptions:
@@ -91,6 +95,11 @@ def redis_socket_url(options: MasterOptions) -> str:
 def _read(config_dir: str | None, env: Mapping[str, str] | None, defaults: Mapping[str, Any]) -> MasterOptions:
     given = os.environ if env is None else env
     options = read_options(MasterOptions, "master", config_dir, given, {"redis_url": "", **defaults})
+    for name in _FILE_NAMES:
+        try:
+            FileName(getattr(options, name))
+        except ValueError as error:
+            raise ConfigError(f"option '{name}' must name a file of the key directory: {error}") from error
     return _replaced(
         options,
         redis_url=sentinel_url(options) or options.redis_url,

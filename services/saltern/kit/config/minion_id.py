@@ -34,9 +34,14 @@ _NAME_FILES = ("/etc/hostname", "/etc/nodename", "/etc/hosts")
 def kept_id(directory: Path) -> str:
     """Return the id in the file ``minion_id`` of a configuration directory; "" if there is none."""
     try:
-        lines = (directory / FILE).read_text("utf-8-sig", "replace").splitlines()
+        return id_in((directory / FILE).read_bytes())
     except OSError:
         return ""
+
+
+def id_in(content: bytes) -> str:
+    """Return the id that the content of a file ``minion_id`` names; "" if it names none."""
+    lines = content.decode("utf-8-sig", "replace").splitlines()
     name = lines[0].strip() if lines else ""
     return "" if name == "localhost" else name
 

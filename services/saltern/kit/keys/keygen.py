@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -30,11 +31,27 @@ from saltern.kit.keys.master_keys import SECRET_BYTES
 from saltern.kit.links.sockets import LINKS, NAMES, OPERATOR
 from saltwire.errors import OwnFault
 from saltwire.keys import MAX_BITS, MIN_BITS, PrivateKey
-from statecore.host.content import atomic_file
+from statecore.host.content.guarded_tree import GuardedTree, Owner
 from statecore.model.option_parser import OptionParser
+
+_LOG = logging.getLogger("saltern.keys")
+
+#: Files for Redis, below the directory of all keys.
+_REDIS = "redis"
+_URL = f"{_REDIS}/url"
+_USERS = f"{_REDIS}/users.acl"
+_TLS = f"{_REDIS}/tls"
 
 #: Roles that need the master's own keys.
 SPEAK_TO_MINIONS = ("publisher", "mworker")
+
+#: File that roles share -> the roles.
+_SHARED: Mapping[str, Sequence[str]] = {
+    "master.pem": SPEAK_TO_MINIONS,
+    "master.secret": SPEAK_TO_MINIONS,
+    EVENTS_KEY: EVENT_ROLES,
+    OLD_EVENTS_KEY: EVENT_ROLES,
+}
 
 #: Bits of the master's key: what a public key may have to be understood.
 _SMALLEST, _LARGEST = MIN_BITS, MAX_BITS
@@ -47,7 +64,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     where.add_argument("--out", type=Path, metavar="DIR", help="directory that the keys are put into")
     where.add_argument("--in-cluster", action="store_true", help="make Secrets of this pod's namespace, by its token")
     parser.add_argument("--keysize", type=_keysize, default=2048, help="bits of the master's key (default 2048)")
-    parser.add_argument("--owner", type=_owner, default=None, metavar="UID:GID", help="numeric owner of the key files")
+    parser.add_argument(
+        "--owner", type=owner_ids, default=None, metavar="UID:GID", help="numeric owner of the key files"
+    )
     parser.add_argument(
         "--operator",
         action="append",
@@ -126,21 +145,30 @@ def _printed(directory: Path, namespace: str, redis_host: str) -> str:
 
 
 class _Files:
-    """Writes key files. A file is readable by its owner alone from the first byte, and either complete or absent."""
+    """The key files below one directory. A file is readable by its owner alone from the first byte, and either complete or absent.
 
-    def __init__(self) -> None:
+    The directory may belong to the roles' user, who may have planted links in it: ``GuardedTree`` refuses them.
+    """
+
+    def __init__(self, directory: Path, owner: tuple[int, int] | None) -> None:
+        self.directory = directory
+        self.tree = GuardedTree(directory, None if owner is None else Owner(*owner))
         self.made: list[Path] = []
 
-    def put(self, path: Path, content: bytes) -> None:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        atomic_file.write(path, content, 0o600)
-        self.made.append(path)
+    def put(self, name: str, content: bytes, mode: int = 0o600) -> None:
+        """Write a key file and its directory, and add its path to ``made``."""
+        self.tree.put(name, content, mode)
+        self.made.append(self.directory / name)
 
-    def create(self, path: Path, content: bytes) -> None:
+    def create(self, name: str, content: bytes) -> None:
         """Write a key file and its directory, and add its path to ``made``. A file that exists already is kept."""
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if atomic_file.create(path, content, 0o600):
-            self.made.append(path)
+        if self.tree.create(name, content):
+            self.made.append(self.directory / name)
+
+    def give(self) -> None:
+        """Give files that root made before to the owner, and log the files that root does not give."""
+        for path in self.tree.give():
+            _LOG.warning("%s: not given to the roles' user, because it lies in a directory of another user", path)
 
 
 def make_keys(
@@ -155,19 +183,36 @@ def make_keys(
     files are kept.
 
     ``operators``: names of people who get a key of their own. ``keysize``: bits of the master's RSA key. ``owner``:
-    (uid, gid) that all files get; None: no change. ``new_events_key``: replace the key of events; the replaced key is
-    kept as ``events.key.old``. Raises OSError, and ConfigError for a malformed key file.
+    (uid, gid) that all files get; None: new files of root get the owner of their directory. ``new_events_key``: replace
+    the key of events; the replaced key is kept as ``events.key.old``. Raises OSError, and ConfigError for a malformed key
+    file.
     """
-    files = _Files()
-    publics = _curve_keys(directory, files)
+    files = _Files(directory, owner)
+    files.tree.make_top()
+    publics = _curve_keys(files)
     for name in operators:
-        _operator_keys(directory, name, publics, files)
-    _master_keys(directory, keysize, files)
-    _events_key(directory, files, renew=new_events_key)
-    if owner is not None:
-        for path in (directory, *directory.rglob("*")):
-            os.chown(path, *owner)
+        _operator_keys(name, publics, files)
+    _master_keys(keysize, files)
+    _events_key(files, renew=new_events_key)
+    files.give()
     return files.made
+
+
+def check_keys(directory: Path) -> None:
+    """Check that ``make_keys`` can use the files that are below ``directory`` already. Write nothing. Raises OSError, and
+    ConfigError for a malformed key file.
+    """
+    files = _Files(directory, None)
+    for name in NAMES:
+        if files.tree.exists(f"{name}/curve.secret"):
+            _public_of(files, f"{name}/curve.secret")
+    for name, roles in _SHARED.items():
+        _held(files, name, roles)
+
+
+def give_keys(directory: Path, owner: tuple[int, int]) -> None:
+    """Give the keys that root brought below ``directory`` to ``owner`` (uid, gid). Raises OSError for a file that is not given."""
+    _Files(directory, owner).give()
 
 
 def make_redis_login(directory: Path, host: str, *, owner: tuple[int, int] | None = None) -> list[Path]:
@@ -177,22 +222,20 @@ def make_redis_login(directory: Path, host: str, *, owner: tuple[int, int] | Non
     is derived from ``url`` and holds only the password's hash; all users may read it, because Redis runs as a user of its
     own. Raises OSError, and ConfigError for a ``url`` without a password.
     """
-    files = _Files()
-    place = directory / "redis"
-    place.mkdir(mode=0o755, parents=True, exist_ok=True)
-    url, users = place / "url", place / "users.acl"
-    if not url.exists():
-        files.create(url, secrets.of_redis(host, tls=_tls_files(place))["url"])
-    password = urlsplit(url.read_text(encoding="utf-8").strip()).password
+    files = _Files(directory, owner)
+    files.tree.make_directory(_REDIS, 0o755)
+    if not files.tree.exists(_URL):
+        files.create(_URL, secrets.of_redis(host, tls=_tls_files(files))["url"])
+    try:
+        password = urlsplit(files.tree.read(_URL).decode().strip()).password
+    except ValueError:
+        password = None
     if not password:
-        raise ConfigError(f"{url}: no URL of Redis with a password; remove it to have a new password made")
+        raise ConfigError(f"{directory / _URL}: no URL of Redis with a password; remove it to have a new password made")
     content = secrets.redis_users(password)
-    if not users.exists() or users.read_bytes() != content:
-        atomic_file.write(users, content, 0o644, exact=True)
-        files.made.append(users)
-    if owner is not None:
-        for path in (place, url, users):
-            os.chown(path, *owner)
+    if not files.tree.exists(_USERS) or files.tree.read(_USERS) != content:
+        files.put(_USERS, content, 0o644)
+    files.give()
     return files.made
 
 
@@ -202,99 +245,100 @@ def make_redis_tls(directory: Path, hosts: Sequence[str], *, owner: tuple[int, i
     ``hosts``: names and addresses by which the roles reach Redis; the roles compare them with Redis' certificate.
     Raises OSError, and ConfigError for a malformed authority.
     """
-    files = _Files()
-    place = directory / "redis" / "tls"
-    if not (place / AUTHORITY_KEY).exists():
+    files = _Files(directory, owner)
+    # Redis, which reads its certificate there, may be a user of its own.
+    files.tree.make_directory(_REDIS, 0o755)
+    if not files.tree.exists(f"{_TLS}/{AUTHORITY_KEY}"):
         authority = Authority.make()
-        files.put(place / AUTHORITY, authority.pem)
-        files.put(place / AUTHORITY_KEY, authority.key_pem)
-    authority = Authority.read((place / AUTHORITY_KEY).read_bytes(), (place / AUTHORITY).read_bytes())
+        files.put(f"{_TLS}/{AUTHORITY}", authority.pem)
+        files.put(f"{_TLS}/{AUTHORITY_KEY}", authority.key_pem)
+    authority = Authority.read(files.tree.read(f"{_TLS}/{AUTHORITY_KEY}"), files.tree.read(f"{_TLS}/{AUTHORITY}"))
     for name, make in ((SERVER, partial(authority.server, hosts)), (CLIENT, authority.client)):
-        if not (place / name).exists():
-            files.put(place / name, make())
-    if owner is not None:
-        for path in (place, *place.iterdir()):
-            os.chown(path, *owner)
+        if not files.tree.exists(f"{_TLS}/{name}"):
+            files.put(f"{_TLS}/{name}", make())
+    files.give()
     return files.made
 
 
-def _tls_files(place: Path) -> tuple[str, str] | None:
+def _tls_files(files: _Files) -> tuple[str, str] | None:
     """Return the paths (authority's certificate, roles' certificate) for TLS to Redis; None if there are no such files."""
-    files = place.absolute() / "tls"
-    return (str(files / AUTHORITY), str(files / CLIENT)) if (files / CLIENT).exists() else None
+    place = files.directory.absolute() / _TLS
+    return (str(place / AUTHORITY), str(place / CLIENT)) if files.tree.exists(f"{_TLS}/{CLIENT}") else None
 
 
-def _curve_keys(directory: Path, files: _Files) -> dict[str, bytes]:
-    publics = {name: _own_key(directory, name, files) for name in NAMES}
+def _curve_keys(files: _Files) -> dict[str, bytes]:
+    publics = {name: _own_key(name, files) for name in NAMES}
     for name in NAMES:
         for other, public in publics.items():
-            _make_known(directory, name, other, public, files)
+            _make_known(name, other, public, files)
     return publics
 
 
-def _operator_keys(directory: Path, name: str, publics: Mapping[str, bytes], files: _Files) -> None:
+def _operator_keys(name: str, publics: Mapping[str, bytes], files: _Files) -> None:
     """Write an operator's key directory, and the operator's public key into the directories of the servers that admit operators."""
-    public = _own_key(directory, name, files)
+    public = _own_key(name, files)
     for server in sorted({row.server for row in LINKS.values() if row.operators}):
-        _make_known(directory, name, server, publics[server], files)
-        _make_known(directory, server, name, public, files)
+        _make_known(name, server, publics[server], files)
+        _make_known(server, name, public, files)
 
 
-def _own_key(directory: Path, name: str, files: _Files) -> bytes:
+def _own_key(name: str, files: _Files) -> bytes:
     """Return the public key of a role or operator; first make the secret key if it is missing."""
-    secret = directory / name / "curve.secret"
-    if not secret.exists():
+    secret = f"{name}/curve.secret"
+    if not files.tree.exists(secret):
         files.create(secret, zmq.curve_keypair()[1] + b"\n")
-    return _public_of(secret)
+    return _public_of(files, secret)
 
 
-def _make_known(directory: Path, name: str, other: str, public: bytes, files: _Files) -> None:
-    known = directory / name / "known" / f"{other}.pub"
+def _make_known(name: str, other: str, public: bytes, files: _Files) -> None:
+    known = f"{name}/known/{other}.pub"
     # While a key is replaced there are two.
-    if not known.exists() or public not in known.read_bytes().split():
+    if not files.tree.exists(known) or public not in files.tree.read(known).split():
         files.put(known, public + b"\n")
 
 
-def _master_keys(directory: Path, keysize: int, files: _Files) -> None:
+def _master_keys(keysize: int, files: _Files) -> None:
     # If two processes make the keys at once, the first file in this role's directory counts.
-    decides = directory / SPEAK_TO_MINIONS[0]
-    if _held(directory, "master.pem", SPEAK_TO_MINIONS) is None:
-        files.create(decides / "master.pem", PrivateKey.generate(keysize).to_pem())
-    if _held(directory, "master.secret", SPEAK_TO_MINIONS) is None:
-        files.create(decides / "master.secret", os.urandom(SECRET_BYTES))
+    decides = SPEAK_TO_MINIONS[0]
+    if _held(files, "master.pem", SPEAK_TO_MINIONS) is None:
+        files.create(f"{decides}/master.pem", PrivateKey.generate(keysize).to_pem())
+    if _held(files, "master.secret", SPEAK_TO_MINIONS) is None:
+        files.create(f"{decides}/master.secret", os.urandom(SECRET_BYTES))
     pem, secret = (
-        _held(directory, name, SPEAK_TO_MINIONS) or decides / name for name in ("master.pem", "master.secret")
+        _held(files, name, SPEAK_TO_MINIONS) or f"{decides}/{name}" for name in ("master.pem", "master.secret")
     )
     contents = {
-        "master.pem": pem.read_bytes(),
-        "master.pub": (_read_pem(pem).public.pem + "\n").encode(),
-        "master.secret": secret.read_bytes(),
+        "master.pem": files.tree.read(pem),
+        "master.pub": (_read_pem(files, pem).public.pem + "\n").encode(),
+        "master.secret": _random_bytes(files, secret, SECRET_BYTES),
     }
-    _give(directory, SPEAK_TO_MINIONS, contents, files)
+    _give(SPEAK_TO_MINIONS, contents, files)
 
 
-def _events_key(directory: Path, files: _Files, *, renew: bool) -> None:
+def _events_key(files: _Files, *, renew: bool) -> None:
     """Write the key of events into the directories of the roles that share it. If no directory has the key, make it.
 
     ``renew``: make a new key, and keep the replaced key as ``events.key.old``.
     """
-    held, old = (_held(directory, name, EVENT_ROLES) for name in (EVENTS_KEY, OLD_EVENTS_KEY))
+    held, old = (_held(files, name, EVENT_ROLES) for name in (EVENTS_KEY, OLD_EVENTS_KEY))
     if held is None:
         # If two processes make the key at once, the first file counts.
-        held = directory / EVENT_ROLES[0] / EVENTS_KEY
+        held = f"{EVENT_ROLES[0]}/{EVENTS_KEY}"
         files.create(held, os.urandom(KEY_BYTES))
-    contents = {EVENTS_KEY: held.read_bytes()} | ({OLD_EVENTS_KEY: old.read_bytes()} if old is not None else {})
+    contents = {EVENTS_KEY: _random_bytes(files, held, KEY_BYTES)}
+    if old is not None:
+        contents[OLD_EVENTS_KEY] = _random_bytes(files, old, KEY_BYTES)
     if renew:
         contents = {OLD_EVENTS_KEY: contents[EVENTS_KEY], EVENTS_KEY: os.urandom(KEY_BYTES)}
-    _give(directory, EVENT_ROLES, contents, files)
+    _give(EVENT_ROLES, contents, files)
 
 
-def _give(directory: Path, roles: Sequence[str], contents: Mapping[str, bytes], files: _Files) -> None:
+def _give(roles: Sequence[str], contents: Mapping[str, bytes], files: _Files) -> None:
     """Write files ({name: content}) into the key directories of these roles. Files with the same content are left alone."""
     for role in roles:
         for name, content in contents.items():
-            path = directory / role / name
-            if not path.exists() or path.read_bytes() != content:
+            path = f"{role}/{name}"
+            if not files.tree.exists(path) or files.tree.read(path) != content:
                 files.put(path, content)
 
 
@@ -307,30 +351,43 @@ def _operator(text: str) -> str:
     return text
 
 
-def _held(directory: Path, name: str, roles: Sequence[str]) -> Path | None:
-    """Return the path of a key file that these roles share, in the first role's directory that has it; None if no
+def _held(files: _Files, name: str, roles: Sequence[str]) -> str | None:
+    """Return the name of a key file that these roles share, in the first role's directory that has it; None if no
     directory has it.
 
     It is copied into directories that lack it. Raise ConfigError if two directories have different files of
     this name.
     """
-    held = [path for role in roles if (path := directory / role / name).exists()]
-    if len({path.read_bytes() for path in held}) > 1:
-        raise ConfigError(f"{' and '.join(map(str, held))} differ; remove the one that the master does not use")
+    held = [path for role in roles if files.tree.exists(path := f"{role}/{name}")]
+    if len({files.tree.read(path) for path in held}) > 1:
+        paths = " and ".join(str(files.directory / path) for path in held)
+        raise ConfigError(f"{paths} differ; remove the one that the master does not use")
     return held[0] if held else None
 
 
-def _public_of(secret: Path) -> bytes:
+def _random_bytes(files: _Files, name: str, size: int) -> bytes:
+    """Return the content of a key file of random bytes. Raise ConfigError if it does not have ``size`` bytes: what is
+    copied to other roles must be a key.
+    """
+    content = files.tree.read(name)
+    if len(content) != size:
+        raise ConfigError(f"{files.directory / name}: must hold {size} bytes, holds {len(content)}")
+    return content
+
+
+def _public_of(files: _Files, secret: str) -> bytes:
     try:
-        return zmq.curve_public(secret.read_bytes().strip())
+        return zmq.curve_public(files.tree.read(secret).strip())
     except (ValueError, zmq.ZMQError) as error:
-        raise ConfigError(f"{secret}: not a CurveZMQ key: {error}; remove it to have a new one made") from error
+        path = files.directory / secret
+        raise ConfigError(f"{path}: not a CurveZMQ key: {error}; remove it to have a new one made") from error
 
 
-def _read_pem(path: Path) -> PrivateKey:
+def _read_pem(files: _Files, name: str) -> PrivateKey:
     try:
-        return PrivateKey.from_pem(path.read_bytes())
+        return PrivateKey.from_pem(files.tree.read(name))
     except OwnFault as error:
+        path = files.directory / name
         raise ConfigError(f"{path}: {error}; put the master's key back, minions know the master by it") from error
 
 
@@ -341,7 +398,8 @@ def _keysize(text: str) -> int:
     return bits
 
 
-def _owner(text: str) -> tuple[int, int]:
+def owner_ids(text: str) -> tuple[int, int]:
+    """Return (uid, gid) of the text ``UID:GID`` or ``UID``. Raises ArgumentTypeError for any other text."""
     user, _, group = text.partition(":")
     try:
         return int(user), int(group or user)

@@ -19,6 +19,7 @@ from urllib.parse import quote
 
 from saltern.kit.keys.kubernetes import Cluster, ClusterError
 from saltern.kit.links.sockets import FLAT_KNOWN, NAMES
+from statecore.host.content.guarded_tree import GuardedTree
 
 #: Name of the Secret with Redis' URL and users.
 REDIS = "saltern-redis"
@@ -101,11 +102,10 @@ def manifest(name: str, data: Data, namespace: str) -> Secret:
 
 def lay_out(directory: Path, role: str, data: Data) -> None:
     """Write the files of a role's Kubernetes Secret ({file name: bytes}) into ``directory/role``. Raises OSError."""
+    tree = GuardedTree(directory)
     for key, value in data.items():
         nested = f"known/{key.removeprefix(FLAT_KNOWN)}" if key.startswith(FLAT_KNOWN) else key
-        path = directory / role / nested
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        path.write_bytes(value)
+        tree.put(f"{role}/{nested}", value)
 
 
 def into_cluster(cluster: Cluster, make: Callable[[Path], object], redis_host: str = "") -> list[str]:
@@ -155,6 +155,6 @@ def _decoded(name: str, secret: Mapping[str, object]) -> Data:
 
 
 def _files(directory: Path) -> Iterator[tuple[str, bytes]]:
-    for path in sorted(directory.rglob("*")):
-        if path.is_file():
-            yield path.relative_to(directory).as_posix().replace("known/", FLAT_KNOWN), path.read_bytes()
+    tree = GuardedTree(directory)
+    for name in tree.names():
+        yield name.replace("known/", FLAT_KNOWN), tree.read(name)

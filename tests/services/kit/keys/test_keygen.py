@@ -174,12 +174,21 @@ def test_arguments_that_mean_nothing(
     assert not (tmp_path / "keys").exists()
 
 
-def test_an_owner_is_given_everything(keys: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    owners: dict[str, tuple[int, int]] = {}
-    monkeypatch.setattr(os, "chown", lambda path, user, group: owners.update({str(path): (user, group)}))
-    assert main(["--out", str(keys), "--owner", "1000"]) == 0
-    assert set(owners) == {str(keys), *(str(path) for path in keys.rglob("*"))}
-    assert set(owners.values()) == {(1000, 1000)}
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files to another user")
+def test_an_owner_is_given_everything(keys: Path) -> None:
+    (keys / "publisher" / "master.pem").unlink()
+    assert main(["--out", str(keys), "--owner", "1000", "--redis-host", "redis", "--redis-tls"]) == 0
+    found = {path: (path.stat().st_uid, path.stat().st_gid) for path in (keys, *keys.rglob("*"))}
+    assert len(found) > 100
+    assert set(found.values()) == {(1000, 1000)}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files to another user")
+def test_a_new_key_of_root_belongs_to_the_owner_of_its_directory(keys: Path) -> None:
+    for path in (keys, *keys.rglob("*")):
+        os.chown(path, 1000, 1000)
+    assert make_keys(keys, operators=["ann"])
+    assert {path.stat().st_uid for path in keys.rglob("*")} == {1000}
 
 
 def test_an_operator_is_known_to_the_servers_and_knows_nobody_else(keys: Path) -> None:
