@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -12,6 +13,7 @@ import pytest
 
 from saltern.api.application import application
 from saltern.api.event_feed import EventFeed
+from saltern.api.main import _configuration
 from saltern.api.server import Api
 from saltern.api.settings import ApiSettings
 from saltern.kit.config.master import MasterOptions
@@ -34,6 +36,8 @@ class FakeLink:
             if fields["of"] != TOKEN:
                 raise ControlError("TokenAuthenticationError", "unknown")
             return {"name": "ann", "perms": [".*"], "expire": 9e9}
+        if cmd == "login":
+            return {"token": TOKEN, "name": "ann", "eauth": "file", "perms": [".*"], "start": 0, "expire": 9e9}
         if cmd == "publish":
             return {"jid": None, "minions": [], "missing": []}
         return True
@@ -94,6 +98,72 @@ def test_a_page_of_another_site_cannot_use_the_cookie(server: Server, headers: d
     assert server.ask("POST", "/", content=body, headers=sent).status_code == 403
     assert server.ask("POST", "/logout", content=b"{}", headers=sent).status_code == 403
     assert server.link.done == []
+
+
+#: Headers with which a browser asks for a link in another page, in a mail or in an image, and what programs without them send.
+LINKS = [
+    {"Accept": "text/html,application/xhtml+xml"},
+    {"Accept": "text/html,*/*;q=0.8", "Sec-Fetch-Site": "none"},
+    {"Accept": "text/html", "Sec-Fetch-Site": "cross-site"},
+    {"Accept": "text/html", "Sec-Fetch-Site": "same-site"},
+    {"Accept": "image/*", "Sec-Fetch-Site": "same-site"},
+    {"Accept": "*/*", "Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "no-cors"},
+    {"Accept": "application/json", "Sec-Fetch-Site": "cross-site"},
+    {"Accept": "application/json", "Origin": "https://evil.example"},
+    {"Accept": "application/json", "Origin": "null"},
+]
+
+
+@pytest.mark.parametrize("headers", LINKS)
+@pytest.mark.parametrize("path", ["/minions", "/minions/web1"])
+def test_a_link_publishes_nothing(server: Server, path: str, headers: dict[str, str]) -> None:
+    """Finding 38.21: GET /minions publishes a job."""
+    answer = server.ask("GET", path, headers={**headers, "Cookie": f"session_id={TOKEN}"})
+    assert answer.status_code in (403, 406)
+    assert server.link.done == []
+
+
+@pytest.mark.ordinary
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"X-Auth-Token": TOKEN, "Sec-Fetch-Site": "none"},
+        {"X-Auth-Token": TOKEN, "Sec-Fetch-Site": "cross-site", "Origin": "https://gui.example"},
+        {"Cookie": f"session_id={TOKEN}", "Sec-Fetch-Site": "same-origin"},
+        {"Cookie": f"session_id={TOKEN}", "Origin": "http://api"},
+        {"Cookie": f"session_id={TOKEN}"},
+        {"Cookie": f"session_id={TOKEN}", "Accept": "application/x-yaml"},
+    ],
+)
+def test_minions_are_shown_to_who_asks_for_them(server: Server, headers: dict[str, str]) -> None:
+    assert server.ask("GET", "/minions", headers=headers).status_code == 200
+    assert server.link.done == ["publish"]
+
+
+@pytest.mark.parametrize("header", ["X-Forwarded-For", "X-Forwarded-Proto", "Forwarded", "X-Real-IP"])
+@pytest.mark.parametrize("client", ["127.0.0.1", "10.1.2.3", "192.0.2.7", "::1"])
+@pytest.mark.parametrize("trusted", [None, ["192.0.2.1"]], ids=["default", "another front"])
+def test_an_address_is_not_taken_from_a_stranger(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, header: str, client: str, trusted: list[str] | None
+) -> None:
+    """Finding 38.21: only a front that trusted_proxies names says which client it serves."""
+    server = Server(tmp_path)
+    settings = ApiSettings(disable_ssl=True, **({} if trusted is None else {"trusted_proxies": trusted}))
+    role = SimpleNamespace(metrics=new_metrics("api"))
+    config = _configuration(role, settings, server.app)  # type: ignore[arg-type]
+    value = "https" if header.endswith("Proto") else "for=203.0.113.9" if header == "Forwarded" else "203.0.113.9"
+
+    async def asked() -> httpx.Response:
+        transport = httpx.ASGITransport(config.loaded_app, client=(client, 1))
+        async with httpx.AsyncClient(transport=transport, base_url="http://api") as http:
+            body = {"username": "ann", "password": "pw", "eauth": "file"}
+            return await http.post("/login", json=body, headers={header: value})
+
+    with caplog.at_level(logging.INFO):
+        answer = asyncio.run(asked())
+    assert f"{client} http POST" in caplog.text
+    assert [fields["address"] for cmd, fields in server.link.asked if cmd == "login"] == [client]
+    assert "secure" not in answer.headers.get("set-cookie", "").lower()
 
 
 @pytest.mark.ordinary

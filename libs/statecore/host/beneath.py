@@ -254,7 +254,7 @@ def _walk(top: int, text: str, flags: int, mode: int, links: Links, known_as: Se
 #: Number of the system call openat2, the same on every architecture that Python's packages are built for.
 _NUMBER = 437
 
-#: Source: openat2(2), RESOLVE_*.
+#: Flags of openat2(2), RESOLVE_*.
 _NO_MAGICLINKS, _NO_SYMLINKS, _BENEATH, _IN_ROOT = 0x02, 0x04, 0x08, 0x10
 _RESOLVE = {
     Links.REFUSED: _BENEATH | _NO_SYMLINKS | _NO_MAGICLINKS,

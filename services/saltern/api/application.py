@@ -143,7 +143,7 @@ async def minions(api: Api, request: Request) -> Response:
     """Answer ``GET /minions`` and ``GET /minions/<id>`` with the grains of minions. Answer ``POST /minions``: publish
     jobs without waiting for them, with status 202.
     """
-    token, _ = await api.signed_in(request)
+    token, _ = await api.signed_in(request, publishes=request.method != "POST")
     if request.method == "POST":
         chunks = [{**chunk, "client": "local_async"} for chunk in lowstate_of(await api.value(request))]
         found = await api.run(request, chunks, token)

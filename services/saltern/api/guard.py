@@ -253,12 +253,19 @@ def preflight(headers: Mapping[str, str]) -> Response:
     return Response(status_code=200, headers=more)
 
 
-def check_origin(headers: Mapping[str, str], settings: ApiSettings) -> None:
+def check_origin(headers: Mapping[str, str], settings: ApiSettings, *, publishes: bool = False) -> None:
     """Raise Refused if a web page of another origin sends a request with a user's cookie: the user may not know about
     the request.
+
+    ``publishes``: the request publishes a job although its method is GET, so that a link to it is enough. A browser then
+    has to say that a page of this origin sends the request.
     """
     origin, host = headers.get("origin"), headers.get("host", "")
-    if headers.get("sec-fetch-site") == "cross-site" and origin not in settings.cors_origin:
+    site = headers.get("sec-fetch-site")
+    if site == "cross-site" and origin not in settings.cors_origin:
         raise Refused(403, "a page of another site may not use the cookie: send the header X-Auth-Token")
     if origin and origin.partition("://")[2] != host and origin not in settings.cors_origin:
         raise Refused(403, f"the origin {origin} is not in cors_origin: send the header X-Auth-Token")
+    followed = site not in (None, "same-origin") if site or origin else "text/html" in headers.get("accept", "")
+    if publishes and followed and not (origin and origin in settings.cors_origin):
+        raise Refused(403, "this request publishes a job, and a link may have sent it: send the header X-Auth-Token")

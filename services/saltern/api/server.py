@@ -54,19 +54,24 @@ class Api:
 
     # ------------------------------------------------------------------------------------------------- who asks, and what
 
-    def token_of(self, request: HTTPConnection) -> str:
+    def token_of(self, request: HTTPConnection, *, publishes: bool = False) -> str:
         """Return the token of a request: the header X-Auth-Token, else the session's cookie, else "". Raises Refused
-        if a page of another site uses the cookie.
+        if a page of another site uses the cookie. ``publishes``: the request publishes a job although its method is GET.
         """
         if token := request.headers.get("x-auth-token", ""):
             return token
         if token := request.cookies.get(COOKIE, ""):
-            check_origin(request.headers, self.settings)
+            check_origin(request.headers, self.settings, publishes=publishes)
         return token
 
-    async def signed_in(self, request: HTTPConnection, token: str | None = None) -> tuple[str, User]:
-        """Return (token, User) of a request. Raises Refused (401) if the token is missing, unknown or has expired."""
-        token = self.token_of(request) if token is None else token
+    async def signed_in(
+        self, request: HTTPConnection, token: str | None = None, *, publishes: bool = False
+    ) -> tuple[str, User]:
+        """Return (token, User) of a request. Raises Refused (401) if the token is missing, unknown or has expired.
+
+        ``publishes``: the request publishes a job although its method is GET.
+        """
+        token = self.token_of(request, publishes=publishes) if token is None else token
         user = await self.sessions.user_of(token, address_of(request.scope))
         if user is None:
             raise Refused(401, "No permission -- see authorization schemes")

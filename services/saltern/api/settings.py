@@ -63,7 +63,9 @@ class ApiSettings(Values):
         "no cookie",
     )
     trusted_proxies: list[str] = option(
-        ["127.0.0.1"], "addresses or networks of fronts whose X-Forwarded-For and X-Forwarded-Proto are believed"
+        [],
+        "addresses or networks of the fronts (proxies) before the API: it takes a client's address and scheme from their"
+        " X-Forwarded-For and X-Forwarded-Proto. Name the fronts alone: whoever has one of these addresses may send as any client",
     )
     authorized_ips: list[str] = option([], "addresses that may use the API; empty: all")
     api_acl: dict[str, Any] = option({}, "users: user, or * -> addresses, or *: from where users may log in")

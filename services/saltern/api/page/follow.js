@@ -2,6 +2,7 @@
 
 import { get } from "./api.js";
 import { events } from "./event_stream.js";
+import { runnerOf } from "./shell_words.js";
 
 const TOGETHER = 100;
 
@@ -20,7 +21,7 @@ const TOGETHER = 100;
 export async function follow(jid, told, gone) {
   /** @type {Progress} */
   const progress = { done: false, expected: [], answers: new Map(), states: new Map(), columns: new Map() };
-  const salt = `salt-run jobs.list_job ${jid}`;
+  const salt = runnerOf("jobs.list_job", jid);
   let wake = () => {};
   // A return that arrives while a question is on its way is asked about at once.
   let came = false;

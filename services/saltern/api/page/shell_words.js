@@ -5,20 +5,48 @@
 /** @typedef {{method: string, path: string, body?: any}} Call */
 
 /**
- * A word as a shell reads it back unchanged.
+ * Characters that no shell and no reader shall meet in a word: control characters, and marks that are not seen or change
+ * the direction of text.
+ */
+const UNSEEN = /[\x00-\x1f\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/;
+
+/**
+ * A word as a shell reads it back unchanged. No shell reads a second command in it: bash, zsh and ksh read the word; dash
+ * and fish, which do not know the form `$'...'`, read other text or refuse the line.
  * @param {string} word
  */
 export function quoted(word) {
-  if (word !== "" && /^[\w@%+=:,./-]+$/.test(word)) return word;
-  if (/[\x00-\x1f\x7f-\x9f]/.test(word)) {
-    const escaped = word.replace(/[\\'\x00-\x1f\x7f-\x9f]/g, (char) => {
-      if (char === "\\" || char === "'") return `\\${char}`;
-      const code = char.charCodeAt(0);
-      return code < 128 ? `\\x${code.toString(16).padStart(2, "0")}` : `\\u${code.toString(16).padStart(4, "0")}`;
+  if (/^[\w@%+:,./-][\w@%+=:,./-]*$/.test(word)) return word;
+  if (word.includes("\\") || UNSEEN.test(word)) {
+    // Neither quotes nor backslashes stand for themselves: where this form is unknown, they would end the word.
+    const escaped = [...word].map((char) => {
+      const code = char.codePointAt(0) ?? 0;
+      if (/[\\'!]/.test(char) || code < 32 || code === 127) return `\\x${code.toString(16).padStart(2, "0")}`;
+      return UNSEEN.test(char) ? `\\u${code.toString(16).padStart(4, "0")}` : char;
     });
-    return `$'${escaped}'`;
+    return `$'${escaped.join("")}'`;
   }
   return `'${word.replaceAll("'", "'\\''")}'`;
+}
+
+/**
+ * A command line. `options` are words of this page; `words` may come from anybody, and none of them becomes an option.
+ * @param {string} program
+ * @param {string[]} options
+ * @param {string[]} words
+ */
+function commandOf(program, options, words) {
+  const end = words.some((word) => word.startsWith("-")) ? ["--"] : [];
+  return [program, ...options, ...end, ...words.map(quoted)].join(" ");
+}
+
+/**
+ * A runner as a command of salt-run.
+ * @param {string} fun
+ * @param {string[]} words
+ */
+export function runnerOf(fun, ...words) {
+  return commandOf("salt-run", [], [fun, ...words]);
 }
 
 /**
@@ -38,17 +66,17 @@ export function curlOf(call, origin) {
 }
 
 /** Target type -> option of `salt`. */
-const FLAGS = /** @type {Record<string, string>} */ ({
-  compound: "-C",
-  list: "-L",
-  grain: "-G",
-  grain_pcre: "--grain-pcre",
-  pcre: "-E",
-  nodegroup: "-N",
-  ipcidr: "-S",
-  pillar: "-I",
-  pillar_pcre: "--pillar-pcre",
-});
+const FLAGS = new Map([
+  ["compound", "-C"],
+  ["list", "-L"],
+  ["grain", "-G"],
+  ["grain_pcre", "--grain-pcre"],
+  ["pcre", "-E"],
+  ["nodegroup", "-N"],
+  ["ipcidr", "-S"],
+  ["pillar", "-I"],
+  ["pillar_pcre", "--pillar-pcre"],
+]);
 
 /**
  * A value as a word on Salt's command line, which is read as YAML there.
@@ -67,18 +95,18 @@ function argument(value) {
  */
 function argumentsOf(chunk) {
   const given = chunk.arg === undefined ? [] : Array.isArray(chunk.arg) ? chunk.arg : [chunk.arg];
-  const named = Object.entries(chunk.kwarg ?? {}).map(([name, value]) => quoted(`${name}=${argument(value)}`));
-  return [...given.map((/** @type {any} */ each) => quoted(argument(each))), ...named];
+  const named = Object.entries(chunk.kwarg ?? {}).map(([name, value]) => `${name}=${argument(value)}`);
+  return [...given.map(argument), ...named];
 }
 
-/** Wheel functions of keys -> option of `salt-key`. */
-const KEY_FLAGS = /** @type {Record<string, string>} */ ({
-  "key.accept_dict": "-a",
-  "key.reject_dict": "-r",
-  "key.delete_dict": "-d",
-  "key.list_all": "-L",
-  "key.finger": "-F",
-});
+/** Wheel functions of keys -> option of `salt-key`, short and long. */
+const KEY_FLAGS = new Map([
+  ["key.accept_dict", ["-a", "--accept"]],
+  ["key.reject_dict", ["-r", "--reject"]],
+  ["key.delete_dict", ["-d", "--delete"]],
+  ["key.list_all", ["-L", ""]],
+  ["key.finger", ["-F", ""]],
+]);
 
 /**
  * A chunk of low data as a command of salt, salt-run or salt-key.
@@ -87,23 +115,22 @@ const KEY_FLAGS = /** @type {Record<string, string>} */ ({
 export function saltOf(chunk) {
   const client = String(chunk.client);
   if (client.startsWith("local")) {
-    const flag = FLAGS[chunk.tgt_type];
     const target = Array.isArray(chunk.tgt) ? chunk.tgt.join(",") : String(chunk.tgt);
-    const words = ["salt", client === "local_async" ? "--async" : "", flag ?? "", target.startsWith("-") ? "--" : ""];
-    return [...words, quoted(target), String(chunk.fun), ...argumentsOf(chunk)].filter(Boolean).join(" ");
+    const options = [client === "local_async" ? "--async" : "", FLAGS.get(chunk.tgt_type) ?? ""].filter(Boolean);
+    return commandOf("salt", options, [target, String(chunk.fun), ...argumentsOf(chunk)]);
   }
   if (client.startsWith("runner")) {
     const known = new Set(["client", "fun", "arg", "kwarg"]);
     const flat = Object.fromEntries(Object.entries(chunk).filter(([name]) => !known.has(name)));
-    return ["salt-run", String(chunk.fun), ...argumentsOf({ ...chunk, kwarg: { ...flat, ...chunk.kwarg } })].join(" ");
+    return runnerOf(String(chunk.fun), ...argumentsOf({ ...chunk, kwarg: { ...flat, ...chunk.kwarg } }));
   }
-  const flag = KEY_FLAGS[chunk.fun];
+  const [flag, long] = KEY_FLAGS.get(chunk.fun) ?? ["", ""];
   if (!flag) return "";
-  if (flag === "-L" || flag === "-F") return `salt-key ${flag}`;
-  const ids = Object.values(chunk.match ?? {}).flat();
+  if (!long) return `salt-key ${flag}`;
+  const ids = Object.values(chunk.match ?? {}).flat().map(String);
   const lists = Object.keys(chunk.match ?? {});
   const more = flag === "-a" && lists.some((name) => name !== "minions_pre") ? " --include-all" : "";
-  return ids.map((id) => `salt-key ${flag} ${quoted(String(id))}${more}`).join("; ");
+  return ids.map((id) => `salt-key ${id.startsWith("-") ? `${long}=` : `${flag} `}${quoted(id)}${more}`).join("; ");
 }
 
 /**
@@ -112,5 +139,5 @@ export function saltOf(chunk) {
  * @param {string} type
  */
 export function targetWords(tgt, type) {
-  return type === "glob" ? quoted(tgt) : `${quoted(tgt)} ${type}`;
+  return type === "glob" ? [tgt] : [tgt, type];
 }

@@ -5,7 +5,7 @@
 import { ApiError, get } from "./api.js";
 import { debounced, fill, h } from "./dom.js";
 import { number } from "./format.js";
-import { targetWords } from "./shell_words.js";
+import { runnerOf, targetWords } from "./shell_words.js";
 
 export const TYPES = ["compound", "glob", "list", "grain", "pcre", "grain_pcre", "nodegroup", "ipcidr", "pillar"];
 
@@ -108,7 +108,7 @@ export class TargetField {
     const { tgt, tgt_type } = this.chunk();
     try {
       const query = { tgt, tgt_type, ids: true };
-      const found = await get("/v1/fleet", { query, salt: `salt-run manage.fleet ${targetWords(tgt, tgt_type)}`, signal: own.signal });
+      const found = await get("/v1/fleet", { query, salt: runnerOf("manage.fleet", ...targetWords(tgt, tgt_type)), signal: own.signal });
       if (own.signal.aborted) return;
       this.found = found;
       this.count.classList.remove("bad");

@@ -4,7 +4,7 @@ import { get } from "../api.js";
 import { calmly, fill, h, inOrder, notice, refill } from "../dom.js";
 import { events } from "../event_stream.js";
 import { ago, number } from "../format.js";
-import { targetWords } from "../shell_words.js";
+import { runnerOf } from "../shell_words.js";
 import { TargetField } from "../target_field.js";
 import { VirtualList } from "../virtual_list.js";
 
@@ -133,7 +133,7 @@ export async function fleetView(place) {
   });
 
   const load = inOrder(
-    () => get("/v1/fleet", { query: { tgt: "*" }, salt: `salt-run manage.fleet ${targetWords("*", "glob")}` }),
+    () => get("/v1/fleet", { query: { tgt: "*" }, salt: runnerOf("manage.fleet", "*") }),
     (found) => {
       all = found.minions;
       show();

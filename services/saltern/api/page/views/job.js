@@ -6,6 +6,7 @@ import { events } from "../event_stream.js";
 import { cameBefore } from "./events.js";
 import { block, counted, dateAndTime, duration, jidTime, number, shown } from "../format.js";
 import { bar, functionText, targetText } from "./jobs.js";
+import { runnerOf } from "../shell_words.js";
 import { VirtualList } from "../virtual_list.js";
 
 /**
@@ -255,7 +256,7 @@ export async function jobView(place) {
 
   /* ------------------------------------------------------------------------------------------------------- loading */
 
-  const salt = `salt-run jobs.list_job ${jid}`;
+  const salt = runnerOf("jobs.list_job", jid);
 
   /** @param {any} page */
   const take = (page) => {
@@ -382,7 +383,7 @@ export async function jobView(place) {
     detail.dataset.loaded = id;
     fill(detail, heading, h("p", { class: "muted pad" }, "Loading ..."));
     try {
-      const found = await get(`/v1/jobs/${jid}/returns/${encodeURIComponent(id)}`, { salt: `salt-run jobs.lookup_jid ${jid}` });
+      const found = await get(`/v1/jobs/${jid}/returns/${encodeURIComponent(id)}`, { salt: runnerOf("jobs.lookup_jid", jid) });
       if (chosen !== id || gone()) return;
       fill(detail, heading, returned(found, row));
       if (focus) detail.focus();

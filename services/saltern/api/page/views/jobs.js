@@ -4,7 +4,7 @@ import { get } from "../api.js";
 import { calmly, fill, h, notice, refill } from "../dom.js";
 import { ago, jidTime, number } from "../format.js";
 import { events } from "../event_stream.js";
-import { quoted } from "../shell_words.js";
+import { runnerOf } from "../shell_words.js";
 import { VirtualList } from "../virtual_list.js";
 
 /** @typedef {{jid: string, load: Record<string, any>, meta: Record<string, string>}} Job */
@@ -125,8 +125,8 @@ export async function jobsView(place) {
     try {
       /** @type {Record<string, any>} */
       const query = { ...filters(), limit: PAGE, ...(further ? { cursor } : {}) };
-      const shell = Object.entries(query).map(([name, value]) => quoted(`${name}=${value === false ? "False" : value}`));
-      const found = await get("/v1/jobs", { query, salt: `salt-run jobs.list_jobs ${shell.join(" ")}` });
+      const shell = Object.entries(query).map(([name, value]) => `${name}=${value === false ? "False" : value}`);
+      const found = await get("/v1/jobs", { query, salt: runnerOf("jobs.list_jobs", ...shell) });
       if (mine !== turn) return;
       const fresh = found.jobs.filter((/** @type {Job} */ job) => !NOISE.has(functionText(job.load.fun)));
       jobs = further ? [...jobs, ...fresh] : fresh;

@@ -4,7 +4,7 @@ import { ask, get } from "../api.js";
 import { fill, h, notice } from "../dom.js";
 import { ago, block, number, readable } from "../format.js";
 import { graph } from "../graph.js";
-import { quoted } from "../shell_words.js";
+import { runnerOf } from "../shell_words.js";
 import { bar, functionText } from "./jobs.js";
 
 /** @type {[string, string][]} */
@@ -34,7 +34,7 @@ export async function minionView(place) {
 
   async function about() {
     try {
-      const found = await get("/v1/fleet", { query: { tgt: id, tgt_type: "list" }, salt: `salt-run manage.fleet ${quoted(id)} list` });
+      const found = await get("/v1/fleet", { query: { tgt: id, tgt_type: "list" }, salt: runnerOf("manage.fleet", id, "list") });
       const [minion] = found.minions;
       if (!minion) {
         fill(facts, h("div", {}, h("dt", {}, "Key"), h("dd", { class: "bad" }, "not accepted")));
@@ -63,7 +63,7 @@ export async function minionView(place) {
 
   async function jobs() {
     fill(body, h("p", { class: "muted pad" }, "Loading jobs ..."));
-    const found = await get("/v1/jobs", { query: { minion: id, limit: 100 }, salt: `salt-run jobs.list_jobs ${quoted(`minion=${id}`)} limit=100` });
+    const found = await get("/v1/jobs", { query: { minion: id, limit: 100 }, salt: runnerOf("jobs.list_jobs", `minion=${id}`, "limit=100") });
     if (!found.jobs.length) {
       fill(body, notice("No job for this minion is kept", "Jobs are kept for keep_jobs_seconds.", { actions: [h("a", { class: "button", href: `#/run?${target}` }, "Run a function")] }));
       return;

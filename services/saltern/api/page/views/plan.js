@@ -5,7 +5,7 @@ import { confirmed } from "../dialogs.js";
 import { announce, calmly, fill, h, notice, refill } from "../dom.js";
 import { follow } from "../follow.js";
 import { block, counted, diff, readable, shown } from "../format.js";
-import { saltOf } from "../shell_words.js";
+import { runnerOf, saltOf } from "../shell_words.js";
 import { TargetField } from "../target_field.js";
 import { bar } from "./jobs.js";
 
@@ -161,7 +161,7 @@ export async function planView(place) {
   /** Read the plan of a group from its first minion. @param {Group} group */
   const load = async (group) => {
     try {
-      const found = await get(`/v1/jobs/${group.jid}/returns/${encodeURIComponent(group.minions[0])}`, { salt: `salt-run jobs.lookup_jid ${group.jid}` });
+      const found = await get(`/v1/jobs/${group.jid}/returns/${encodeURIComponent(group.minions[0])}`, { salt: runnerOf("jobs.lookup_jid", group.jid) });
       group.plan = group.sealed ? found.return : ofTestRun(found.return);
     } catch (error) {
       group.text = /** @type {Error} */ (error).message;
