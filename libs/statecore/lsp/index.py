@@ -6,6 +6,7 @@ of their files. Only ``scan``, ``listed``, ``reread`` and ``close`` read the dis
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from statecore.analysis.sls_text.lines import Span
+from statecore.host.rooted_path import confined
 from statecore.lsp.facts import Declaration, FileFacts, Reference, facts_of
 
 #: Larger files (bytes) are not indexed: they are data, not SLS.
@@ -36,6 +38,13 @@ class Roots:
     states: Mapping[str, Sequence[str]]
     pillar: Mapping[str, Sequence[str]] = field(default_factory=dict)
     state_top: str = "top.sls"
+    #: False: a link that leads out of its directory is not read.
+    follow_links: bool = True
+
+    def directory_of(self, file: str) -> str:
+        """Return the root directory with the longest path that holds a file; "" if none does."""
+        listed = [each for envs in (self.states, self.pillar) for directories in envs.values() for each in directories]
+        return max((each for each in listed if file.startswith(f"{each.rstrip('/')}/")), key=len, default="")
 
 
 class InTree(NamedTuple):
@@ -105,7 +114,7 @@ class TreeIndex:
         """Read one file if it changed on disk. Return True if it was read. A file that is gone is forgotten."""
         if file in self._open:
             return False
-        stamp = _stamp(file)
+        stamp = self._stamp(file)
         if stamp is None:
             self.remove(file)
             return False
@@ -113,11 +122,43 @@ class TreeIndex:
             self.known.setdefault(file, self.place_of(file))
             return False
         self._stamps[file] = stamp
-        if stamp[1] > _LARGEST or (text := _text(file)) is None:
+        if stamp[1] > _LARGEST or (text := self._text(file)) is None:
             self.known.setdefault(file, self.place_of(file))
             return False
         self.update(file, text)
         return True
+
+    def _stamp(self, file: str) -> tuple[int, int] | None:
+        """Return (mtime, size) of a file; None if it is gone, is no plain file, or is behind a link that is not followed."""
+        with self._found(file) as path:
+            try:
+                info = path.stat() if path is not None else None
+            except OSError:
+                return None
+        return (info.st_mtime_ns, info.st_size) if info is not None and stat.S_ISREG(info.st_mode) else None
+
+    def _text(self, file: str) -> str | None:
+        with self._found(file) as path:
+            return _read(path) if path is not None else None
+
+    @contextlib.contextmanager
+    def _found(self, file: str) -> Iterator[Path | None]:
+        """Yield the path by which a file is read; None for a file in no root, where links are not followed."""
+        if self.roots.follow_links:
+            yield Path(file)
+            return
+        directory = self.roots.directory_of(file)
+        if not directory:
+            yield None
+            return
+        with contextlib.ExitStack() as held:
+            try:
+                # No operation of this path leaves the directory, whatever links it meets.
+                top = held.enter_context(confined(Path(directory)))
+            except OSError:
+                yield None
+                return
+            yield top / file[len(directory.rstrip("/")) + 1 :]
 
     def is_open(self, file: str) -> bool:
         """Return whether a file is an open document."""
@@ -132,7 +173,7 @@ class TreeIndex:
         """Take the file's own text again."""
         self._open.discard(file)
         self._stamps.pop(file, None)
-        text = _text(file)
+        text = self._text(file)
         if text is None:
             self.remove(file)
         else:
@@ -326,18 +367,14 @@ def _walk(directory: str) -> Iterator[tuple[str, str]]:
             yield file, file[len(base) + 1 :]
 
 
-def _stamp(file: str) -> tuple[int, int] | None:
-    """Return (mtime, size) of a file; None if it is gone or no plain file. Reading a named pipe would never end."""
+def _read(path: Path) -> str | None:
+    """Return the text of a plain file of at most ``_LARGEST`` bytes; None for any other. A named pipe would never end."""
     try:
-        info = Path(file).stat()
-    except OSError:
-        return None
-    return (info.st_mtime_ns, info.st_size) if stat.S_ISREG(info.st_mode) else None
-
-
-def _text(file: str) -> str | None:
-    try:
-        return Path(file).read_text("utf-8").replace("\r\n", "\n")
+        if not stat.S_ISREG(path.stat().st_mode):
+            return None
+        with path.open("rb") as file:
+            data = file.read(_LARGEST + 1)
+        return data.decode("utf-8").replace("\r\n", "\n") if len(data) <= _LARGEST else None
     except (OSError, UnicodeDecodeError):
         return None
 

@@ -2,8 +2,8 @@
 
 A tree that is opened in an editor may be anybody's. Unless it is trusted, its templates call only functions that compute
 (``PURE``), no code of the tree runs (modules, renderers in Python), no filter opens a connection or sees this machine's
-files, and no message is decrypted. What a template asks beyond that ends its rendering with ``NotInEditor``, and the
-editor says so. docs/decisions/ has the reasons.
+files, no link leads out of its root, and no message is decrypted. What a template asks beyond that ends its rendering with
+``NotInEditor``, and the editor says so. docs/decisions/ has the reasons.
 """
 
 from __future__ import annotations
@@ -388,7 +388,8 @@ class Session:
 
     def _overlay(self) -> Overlay:
         roots = self.settings.file_roots
-        return Overlay(LocalFiles(roots), roots, self._directory("states"), self.texts)
+        files = LocalFiles(roots, follow_links=self.settings.trust)
+        return Overlay(files, roots, self._directory("states"), self.texts)
 
     def _directory(self, name: str) -> Path:
         """Return an empty directory for copies of documents."""
@@ -420,7 +421,8 @@ class Session:
 
     def _pillar_files(self) -> Overlay:
         roots = {"base": [self.settings.pillar]}
-        return Overlay(PillarFiles({"pillar_roots": roots}), roots, self._directory("pillar"), self.texts)
+        files = PillarFiles({"pillar_roots": roots, "fileserver_followsymlinks": self.settings.trust})
+        return Overlay(files, roots, self._directory("pillar"), self.texts)
 
     def _pillar_tree(self, files: Files, grains: Mapping[str, object], pillar: Mapping[str, object]) -> SlsTree:
         runtime = self._runtime(files, grains, pillar, "/" if self.settings.trust else str(self._nowhere()))

@@ -17,6 +17,7 @@ from statecore.analysis.sls_text.formatting import formatted
 from statecore.analysis.sls_text.jinja_regions import TagKind
 from statecore.lsp import actions, navigation
 from statecore.lsp.completion import MOST, Request, complete
+from statecore.lsp.confinement import Confinement
 from statecore.lsp.convert import Converter, hint_of, locations, path_of, uri_of
 from statecore.lsp.cursor import subject_at, tag_text
 from statecore.lsp.findings import Diagnostic
@@ -59,7 +60,7 @@ class SlsServer(LanguageServer):
         folders = params.workspace_folders or []
         uri = folders[0].uri if folders else params.root_uri or ""
         settings, self.problems = with_editor(self._given, params.initialization_options, path_of(uri) if uri else "")
-        self._workspace = Workspace(settings, self.publish)
+        self._workspace = Workspace(settings, self.publish, self.report)
 
     def end(self) -> None:
         """End the workspace's threads and its child process."""
@@ -78,6 +79,11 @@ class SlsServer(LanguageServer):
         document = self.workspace.text_documents.get(uri)
         version = document.version if document is not None else None
         self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, converted, version))
+
+    def report(self, confinement: Confinement) -> None:
+        """Write into the editor's log of this server how the process that renders is confined: a warning if it is not."""
+        kind = types.MessageType.Info if confinement.held and not confinement.missing else types.MessageType.Warning
+        self.window_log_message(types.LogMessageParams(kind, f"statecore: {confinement.text()}"))
 
     def indexed(self, uri: str) -> tuple[str, IndexedFile] | None:
         """Return (path, facts) of a document; None if it is not open and no file of the trees."""

@@ -1,17 +1,22 @@
 """The settings of the language server: which trees, which minion, and whether the tree's code may run.
 
 They come from the command line and from the editor (``initializationOptions``). The editor's settings may be part of a
-foreign tree (``.vscode/settings.json``), so ``trust`` is taken from the command line alone.
+foreign tree (``.vscode/settings.json``), so ``trust`` is taken from the command line alone, and without it the paths of the
+editor's settings must lie in the editor's folder. The command line alone names paths elsewhere.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
+from statecore.host.rooted_path import leads_into
 from statecore.lsp.index import Roots
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +33,10 @@ class Settings:
     id: str = ""
     #: True: templates may call every execution function, and users' modules and renderers are loaded.
     trust: bool = False
+    #: The editor's folder; "" for none.
+    folder: str = ""
+    #: Those of the paths above that the editor's settings name or that were found in the folder. Not the command line's.
+    of_folder: Sequence[str] = ()
 
     def as_data(self) -> dict[str, object]:
         """Return the settings as a map for JSON."""
@@ -46,10 +55,21 @@ class Settings:
             bool(data["trust"]),
         )
 
+    def paths(self) -> list[str]:
+        """Return the directories and files that are read: the roots, the pillar and the grains."""
+        roots = [each for listed in self.file_roots.values() for each in listed]
+        return [*roots, *(each for each in (self.pillar, self.grains) if each)]
+
+    def outside(self) -> list[str]:
+        """Return the paths of an untrusted folder that lead out of the folder now, by links that may have changed."""
+        return [] if self.trust else [each for each in self.of_folder if not _leads_into(each, self.folder)]
+
     def roots(self) -> Roots:
-        """Return the directories that the index reads."""
-        tree = Path(self.pillar).is_dir() if self.pillar else False
-        return Roots(self.file_roots, {"base": [self.pillar]} if tree else {})
+        """Return the directories that the index reads: none that leads out of an untrusted folder."""
+        outside = self.outside()
+        tree = self.pillar and self.pillar not in outside and Path(self.pillar).is_dir()
+        states = {env: [each for each in listed if each not in outside] for env, listed in self.file_roots.items()}
+        return Roots(states, {"base": [self.pillar]} if tree else {}, follow_links=self.trust)
 
 
 #: Setting of the editor -> what it is.
@@ -69,7 +89,8 @@ def with_editor(settings: Settings, options: object, folder: str) -> tuple[Setti
     """Return the settings with those of the editor, and texts about settings that cannot be used.
 
     ``folder`` is the workspace; relative paths are relative to it. The command line's settings take precedence. Without
-    any state tree, a likely directory below the workspace is taken, else the workspace itself.
+    any state tree, a likely directory below the workspace is taken, else the workspace itself. A path that leads out of the
+    workspace is a problem and is left out, unless the settings of the command line trust the workspace.
     """
     given = options if isinstance(options, Mapping) else {}
     given = given.get("statecore", given) if isinstance(given.get("statecore", given), Mapping) else {}
@@ -83,17 +104,28 @@ def with_editor(settings: Settings, options: object, folder: str) -> tuple[Setti
             problems.append(f"the setting '{name}' must be a text")
         elif value:
             texts[name] = str(value) if name == "id" else _path(str(value), folder)
+    bound = "" if settings.trust else folder
+    if not settings.trust:
+        roots, wrong = _inside(roots, folder)
+        problems += wrong
     for name in ("pillar", "grains"):
-        if name in texts and not Path(texts[name]).exists():
-            problems.append(f"the setting '{name}' names {texts.pop(name)}, which does not exist")
+        if name in texts and not settings.trust and not _leads_into(texts[name], folder):
+            problems.append(_outside(name, texts.pop(name), folder, f"--{name}"))
+        elif name in texts and not _is_kind(texts[name], name):
+            what = "which does not exist" if not Path(texts[name]).exists() else "which is no file"
+            problems.append(f"the setting '{name}' names {texts.pop(name)}, {what}")
+    likely_states = {} if settings.file_roots or roots else _likely_states(folder, bound)
+    likely_pillar = "" if settings.pillar or texts.get("pillar") else _likely_pillar(folder, bound)
     found = replace(
         settings,
-        file_roots=settings.file_roots or roots or _likely_states(folder),
-        pillar=settings.pillar or texts.get("pillar", "") or _likely_pillar(folder),
+        file_roots=settings.file_roots or roots or likely_states,
+        pillar=settings.pillar or texts.get("pillar", "") or likely_pillar,
         grains=settings.grains or texts.get("grains", ""),
         id=settings.id or texts.get("id", ""),
+        folder=folder,
     )
-    return found, problems
+    own = {*settings.paths()}
+    return replace(found, of_folder=tuple(each for each in found.paths() if each not in own)), problems
 
 
 def _roots(given: object, folder: str) -> tuple[dict[str, list[str]], list[str]]:
@@ -112,21 +144,54 @@ def _roots(given: object, folder: str) -> tuple[dict[str, list[str]], list[str]]
     return roots, [f"the setting 'fileRoots' names {each}, which is no directory" for each in missing]
 
 
+def _inside(roots: Mapping[str, Sequence[str]], folder: str) -> tuple[dict[str, list[str]], list[str]]:
+    """Return the roots that lie in the folder, and a text about each other one."""
+    kept = {env: [each for each in listed if _leads_into(each, folder)] for env, listed in roots.items()}
+    others = [each for listed in roots.values() for each in listed if not _leads_into(each, folder)]
+    texts = [_outside("fileRoots", each, folder, "--file-root") for each in others]
+    return {env: listed for env, listed in kept.items() if listed}, texts
+
+
+def _outside(name: str, path: str, folder: str, option: str) -> str:
+    return (
+        f"the setting '{name}' names {path}, which is not in the folder {folder or '(none is open)'}: settings may be part "
+        f"of the folder, so only the command line names such a path ({option} {path})"
+    )
+
+
+def _leads_into(path: str, folder: str) -> bool:
+    return bool(folder) and leads_into(path, folder)
+
+
+def _is_kind(path: str, name: str) -> bool:
+    """Return whether a path is of a kind that a setting takes: reading a named pipe or a device would never end."""
+    return Path(path).is_file() or (name == "pillar" and Path(path).is_dir())
+
+
 def _path(text: str, folder: str) -> str:
-    return os.path.normpath(os.path.join(folder or "/", Path(text).expanduser()))
+    """Return the absolute path of a setting. A text that no path can be is below the folder, where it does not exist."""
+    given = text.replace("\0", "\N{REPLACEMENT CHARACTER}")
+    try:
+        given = str(Path(given).expanduser())
+    except RuntimeError:
+        log.debug("the setting %r names a home directory that is not known", text)
+    return os.path.normpath(os.path.join(folder or "/", given))
 
 
-def _likely_states(folder: str) -> dict[str, list[str]]:
+def _likely_states(folder: str, bound: str) -> dict[str, list[str]]:
     if not folder:
         return {}
     for name in _LIKELY_STATES:
         path = Path(folder, name)
-        if path.is_dir() and (any(path.glob("*.sls")) or any(path.glob("*/*.sls"))):
+        if path.is_dir() and _allowed(path, bound) and (any(path.glob("*.sls")) or any(path.glob("*/*.sls"))):
             return {"base": [str(path)]}
     return {"base": [folder.rstrip("/") or "/"]}
 
 
-def _likely_pillar(folder: str) -> str:
-    return next(
-        (str(Path(folder, name)) for name in _LIKELY_PILLAR if folder and Path(folder, name, "top.sls").is_file()), ""
-    )
+def _likely_pillar(folder: str, bound: str) -> str:
+    likely = (Path(folder, name) for name in _LIKELY_PILLAR if folder and Path(folder, name, "top.sls").is_file())
+    return next((str(path) for path in likely if _allowed(path, bound)), "")
+
+
+def _allowed(path: Path, bound: str) -> bool:
+    return not bound or leads_into(path, bound)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from statecore.lsp.catalogue import USERS, Catalogue
 from statecore.lsp.completion import MinionData
+from statecore.lsp.confinement import Confinement
 from statecore.lsp.findings import Diagnostic, diagnostics
 from statecore.lsp.index import InTree, TreeIndex
 from statecore.lsp.settings import Settings
@@ -30,13 +31,17 @@ _PAUSE = 0.05
 #: Called with a file and its findings, in the checker's thread.
 Publish = Callable[[str, Sequence[Diagnostic]], None]
 
+#: Called with the confinement of the process that renders, when it is known for the first time.
+Confined = Callable[[Confinement], None]
+
 
 class Workspace:
     """All that the server knows of one workspace. ``lock`` guards the index and the catalogue."""
 
-    def __init__(self, settings: Settings, publish: Publish) -> None:
-        """Prepare an empty workspace. ``start`` reads the trees."""
+    def __init__(self, settings: Settings, publish: Publish, confined: Confined) -> None:
+        """Prepare an empty workspace. ``start`` reads the trees. ``confined`` is called once the renderer runs."""
         self.settings = settings
+        self._confined = confined
         self.lock = threading.RLock()
         self.index = TreeIndex(settings.roots())
         self.catalogue = Catalogue()
@@ -50,7 +55,7 @@ class Workspace:
 
     def start(self) -> None:
         """Read the trees, import modules and ask for the minion's data, all in threads."""
-        for work in (self._read_trees, self._warm, self._ask_minion, self._checker.run):
+        for work in (self._read_trees, self._warm, self._start_renderer, self._checker.run):
             thread = threading.Thread(target=work, name=work.__name__.strip("_"), daemon=True)
             self._threads.append(thread)
             thread.start()
@@ -123,6 +128,11 @@ class Workspace:
                 if self._stopped.wait(_PAUSE):
                     return
                 self.catalogue.module(kind, name)
+
+    def _start_renderer(self) -> None:
+        self._ask_minion()
+        if self.worker.confinement is not None:
+            self._confined(self.worker.confinement)
 
     def _ask_minion(self) -> None:
         try:

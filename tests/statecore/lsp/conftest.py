@@ -85,6 +85,8 @@ class Editor:
         self._texts: dict[str, str] = {}
         self.messages: list[str] = []
         self._client.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)(lambda params: self._publish(params))
+        self.log: list[str] = []
+        self._client.feature(types.WINDOW_LOG_MESSAGE)(lambda params: self._log(params.message))
         self._client.feature(types.WINDOW_SHOW_MESSAGE)(lambda params: self.messages.append(params.message))
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "libs"), str(ROOT)])}
         code = "from statecore.analysis.commands.main import main; raise SystemExit(main())"
@@ -109,6 +111,19 @@ class Editor:
             self._found[params.uri] = list(params.diagnostics)
             self._checked[params.uri] = params.version
             self._changed.notify_all()
+
+    def _log(self, message: str) -> None:
+        with self._changed:
+            self.log.append(message)
+            self._changed.notify_all()
+
+    def logged(self, words: str) -> str:
+        """The first message of the server's log that has these words."""
+        deadline = time.monotonic() + _SECONDS
+        with self._changed:
+            while not (found := [message for message in self.log if words in message]):
+                assert self._changed.wait(deadline - time.monotonic()), f"no {words!r} in the log"
+            return found[0]
 
     def uri(self, path: str) -> str:
         return (self.folder / path).as_uri()
