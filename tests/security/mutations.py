@@ -47,6 +47,8 @@ _BENEATH = "libs/statecore/host/beneath.py"
 _TREE_ROOTS = "libs/statecore/sources/tree_roots.py"
 _AUDIT = "libs/masterstore/audit_chain.py"
 _LOGINS = "services/saltern/mworker/commands/logins.py"
+_CONFINEMENT = "libs/statecore/lsp/confinement.py"
+_RENDERER = "libs/statecore/lsp/worker.py"
 _AUTHORISE = "services/saltern/mworker/authorise.py"
 
 _TREE = "libs/statecore/host/content/guarded_tree.py"
@@ -823,6 +825,112 @@ MUTATIONS = (
         'return minion.replace("%", "%25").replace(":", "%3A")',
         "return minion",
         "test_key_names.py::test_two_things_do_not_share_a_key",
+    ),
+    Mutation(
+        "settings of an editor stay in its folder",
+        "libs/statecore/lsp/settings.py",
+        "    return bool(folder) and leads_into(path, folder)",
+        "    return True",
+        "test_foreign_trees.py::test_a_setting_of_the_tree_names_nothing_outside",
+    ),
+    Mutation(
+        "an editor finds no tree behind a link",
+        "libs/statecore/lsp/settings.py",
+        "    return not bound or leads_into(path, bound)",
+        "    return True",
+        "test_foreign_trees.py::test_no_tree_is_found_behind_a_link",
+    ),
+    Mutation(
+        "links lead out of no untrusted state tree",
+        "libs/statecore/lsp/rendering.py",
+        "LocalFiles(roots, follow_links=self.settings.trust)",
+        "LocalFiles(roots)",
+        "test_foreign_trees.py::test_no_link_of_a_tree_leads_out",
+    ),
+    Mutation(
+        "links lead out of no untrusted pillar tree",
+        "libs/statecore/lsp/rendering.py",
+        '"fileserver_followsymlinks": self.settings.trust',
+        '"fileserver_followsymlinks": True',
+        "test_foreign_trees.py::test_no_link_of_a_tree_leads_out",
+    ),
+    Mutation(
+        "links lead the index out of no untrusted tree",
+        "libs/statecore/lsp/index.py",
+        "        if not self.roots.follow_links:",
+        "        if False:",
+        "test_foreign_trees.py::test_no_link_leads_the_index_out",
+    ),
+    Mutation(
+        "a path that became a link is looked at again",
+        _RENDERER,
+        "        if outside := self._settings.outside():",
+        "        if outside := list[str]():",
+        "test_foreign_trees.py::test_a_path_that_became_a_link_is_not_read",
+    ),
+    Mutation(
+        "the renderer of an untrusted tree is confined",
+        _RENDERER,
+        "    return confine(Rights(reads, str(session.scratch), memory=_ADDRESSES, cpu=CPU_SECONDS))",
+        "    return Confinement()",
+        "test_broken_sandbox.py::test_python_in_the_renderer_reaches_nothing",
+    ),
+    Mutation(
+        "Landlock says which files are read",
+        _CONFINEMENT,
+        '            self._call(_RESTRICT_SELF, "landlock", ctypes.c_int(rules), ctypes.c_uint(0))',
+        "            pass",
+        "test_broken_sandbox.py::test_each_wall_holds_without_the_others",
+    ),
+    Mutation(
+        "unknown system calls are refused",
+        _CONFINEMENT,
+        "    steps.append(_REFUSE)",
+        "    steps += _PASS",
+        "test_broken_sandbox.py::test_each_wall_holds_without_the_others",
+    ),
+    Mutation(
+        "the renderer leaves the network",
+        _CONFINEMENT,
+        "        if self._libc.unshare(kinds) == 0:",
+        "        if True:",
+        "test_broken_sandbox.py::test_each_wall_holds_without_the_others",
+    ),
+    Mutation(
+        "the renderer has limits",
+        _CONFINEMENT,
+        "            resource.setrlimit(limit, (least, least))",
+        "            pass",
+        "test_broken_sandbox.py::test_python_in_the_renderer_reaches_nothing",
+    ),
+    Mutation(
+        "the renderer keeps no capability",
+        _CONFINEMENT,
+        "    kernel.drop_capabilities()",
+        "    pass",
+        "test_broken_sandbox.py::test_no_capability_is_kept",
+    ),
+    Mutation(
+        "the renderer has no environment",
+        _RENDERER,
+        "env=None if self._settings.trust else {},",
+        "env=None,",
+        "test_broken_sandbox.py::test_python_in_the_renderer_reaches_nothing",
+    ),
+    Mutation(
+        "an answer belongs to its question",
+        _RENDERER,
+        """                or answer.get("id") != message["id"]
+""",
+        "",
+        "test_broken_sandbox.py::test_the_server_does_not_wait_for_a_lying_renderer",
+    ),
+    Mutation(
+        "an answer is bounded",
+        _RENDERER,
+        "            if len(received) > _LONGEST_ANSWER:",
+        "            if False:",
+        "test_broken_sandbox.py::test_the_server_does_not_wait_for_a_lying_renderer",
     ),
 )  # fmt: skip
 

@@ -346,6 +346,21 @@ def test_the_renderer_can(field: Field, name: str) -> None:
     assert field.worker.ask("python", 60, code=NEEDED[name], names=dict(field.names)) == ""
 
 
+def test_no_capability_is_kept(tmp_path: Path) -> None:
+    held = """
+        found = ctypes.create_string_buffer(24)
+        call('capget', struct.pack('=II', 0x20080522, 0), found)
+        effective, permitted, inheritable, *more = struct.unpack('=6I', found.raw)
+        # Root keeps the right to read files of others: Landlock says which.
+        if not any([effective & ~4, permitted & ~4, inheritable, *more]):
+            raise PermissionError('no capability')
+        """
+    # The filter of system calls would refuse the question.
+    walls = [SECCOMP, LANDLOCK]
+    answers, _, _ = attempts({"held": held}, {}, reads=[], scratch=str(tmp_path), without=walls)
+    assert answers == {"held": "PermissionError: no capability"}
+
+
 def test_processor_time_ends(field: Field, tmp_path: Path) -> None:
     answers, _, status = attempts({"spin": "while True: pass"}, {}, reads=[], scratch=str(tmp_path), cpu=1)
     assert (answers, status) == ({}, -signal.SIGKILL)

@@ -170,7 +170,8 @@ _CALLS: Mapping[str, tuple[int | None, int | None]] = {
     "dup": (32, 23), "dup2": (33, None), "dup3": (292, 24), "poll": (7, None), "ppoll": (271, 73),
     "select": (23, None), "pselect6": (270, 72), "sendfile": (40, 71), "copy_file_range": (326, 285),
     # Files by name: Landlock says which.
-    "open": (2, None), "openat": (257, 56), "access": (21, None), "faccessat": (269, 48), "faccessat2": (439, 439),
+    "open": (2, None), "openat": (257, 56), "openat2": (437, 437),
+    "access": (21, None), "faccessat": (269, 48), "faccessat2": (439, 439),
     "stat": (4, None), "lstat": (6, None), "fstat": (5, 80), "newfstatat": (262, 79), "statx": (332, 291),
     "statfs": (137, 43), "fstatfs": (138, 44), "readlink": (89, None), "readlinkat": (267, 78),
     "getdents64": (217, 61), "getcwd": (79, 17), "umask": (95, 166), "mkdir": (83, None), "mkdirat": (258, 34),

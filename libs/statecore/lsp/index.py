@@ -6,16 +6,14 @@ of their files. Only ``scan``, ``listed``, ``reread`` and ``close`` read the dis
 
 from __future__ import annotations
 
-import contextlib
 import os
-import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from statecore.analysis.sls_text.lines import Span
-from statecore.host.rooted_path import confined
+from statecore.host import beneath
 from statecore.lsp.facts import Declaration, FileFacts, Reference, facts_of
 
 #: Larger files (bytes) are not indexed: they are data, not SLS.
@@ -130,35 +128,39 @@ class TreeIndex:
 
     def _stamp(self, file: str) -> tuple[int, int] | None:
         """Return (mtime, size) of a file; None if it is gone, is no plain file, or is behind a link that is not followed."""
-        with self._found(file) as path:
-            try:
-                info = path.stat() if path is not None else None
-            except OSError:
-                return None
-        return (info.st_mtime_ns, info.st_size) if info is not None and stat.S_ISREG(info.st_mode) else None
+        opened = self._opened(file)
+        if opened is None:
+            return None
+        with opened:
+            info = os.fstat(opened.fileno())
+        return (info.st_mtime_ns, info.st_size)
 
     def _text(self, file: str) -> str | None:
-        with self._found(file) as path:
-            return _read(path) if path is not None else None
-
-    @contextlib.contextmanager
-    def _found(self, file: str) -> Iterator[Path | None]:
-        """Yield the path by which a file is read; None for a file in no root, where links are not followed."""
-        if self.roots.follow_links:
-            yield Path(file)
-            return
-        directory = self.roots.directory_of(file)
-        if not directory:
-            yield None
-            return
-        with contextlib.ExitStack() as held:
+        """Return the text of a plain file of at most ``_LARGEST`` bytes; None for any other."""
+        opened = self._opened(file)
+        if opened is None:
+            return None
+        with opened, open(opened.fileno(), "rb", closefd=False) as buffered:
             try:
-                # No operation of this path leaves the directory, whatever links it meets.
-                top = held.enter_context(confined(Path(directory)))
-            except OSError:
-                yield None
-                return
-            yield top / file[len(directory.rstrip("/")) + 1 :]
+                data = buffered.read(_LARGEST + 1)
+                return data.decode("utf-8").replace("\r\n", "\n") if len(data) <= _LARGEST else None
+            except (OSError, UnicodeDecodeError):
+                return None
+
+    def _opened(self, file: str) -> BinaryIO | None:
+        """Open a plain file; None for another one. Without followed links it lies in a root, also behind its links."""
+        path = Path(file)
+        root, rest, links = str(path.parent), path.name, beneath.Links.ANYWHERE
+        if not self.roots.follow_links:
+            root, links = self.roots.directory_of(file), beneath.Links.BENEATH
+            if not root:
+                return None
+            rest = file[len(root.rstrip("/")) + 1 :]
+        try:
+            with beneath.directory(root) as top:
+                return beneath.open_regular(top, rest, links=links, known_as=(root,))
+        except (OSError, ValueError):
+            return None
 
     def is_open(self, file: str) -> bool:
         """Return whether a file is an open document."""
@@ -365,18 +367,6 @@ def _walk(directory: str) -> Iterator[tuple[str, str]]:
         for name in sorted(names):
             file = f"{folder}/{name}"
             yield file, file[len(base) + 1 :]
-
-
-def _read(path: Path) -> str | None:
-    """Return the text of a plain file of at most ``_LARGEST`` bytes; None for any other. A named pipe would never end."""
-    try:
-        if not stat.S_ISREG(path.stat().st_mode):
-            return None
-        with path.open("rb") as file:
-            data = file.read(_LARGEST + 1)
-        return data.decode("utf-8").replace("\r\n", "\n") if len(data) <= _LARGEST else None
-    except (OSError, UnicodeDecodeError):
-        return None
 
 
 def spans(places: Iterable[Place]) -> list[Place]:
