@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
-from statecore.host.rooted_path import leads_into
+from statecore.host import beneath
 from statecore.lsp.index import Roots
 
 log = logging.getLogger(__name__)
@@ -160,7 +160,26 @@ def _outside(name: str, path: str, folder: str, option: str) -> str:
 
 
 def _leads_into(path: str, folder: str) -> bool:
-    return bool(folder) and leads_into(path, folder)
+    """Return whether a path is the folder or below it, with its links followed. The path may be missing."""
+    tops = {os.path.normpath(folder), os.path.realpath(folder)} if folder else set()
+    rest = next(
+        (path[len(top.rstrip("/")) :].strip("/") for top in tops if f"{path}/".startswith(_with_slash(top))), None
+    )
+    if rest is None:
+        return False
+    try:
+        with beneath.directory(folder) as top:
+            os.close(beneath.open_beneath(top, rest, os.O_PATH, links=beneath.Links.BENEATH, known_as=tuple(tops)))
+    except FileNotFoundError:
+        return True
+    except OSError:
+        # Outside, a loop of links, or behind a closed directory.
+        return False
+    return True
+
+
+def _with_slash(path: str) -> str:
+    return f"{path.rstrip('/')}/"
 
 
 def _is_kind(path: str, name: str) -> bool:
@@ -194,4 +213,4 @@ def _likely_pillar(folder: str, bound: str) -> str:
 
 
 def _allowed(path: Path, bound: str) -> bool:
-    return not bound or leads_into(path, bound)
+    return not bound or _leads_into(str(path), bound)
