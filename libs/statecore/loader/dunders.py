@@ -11,7 +11,7 @@ from statecore.loader.current_context import current
 from statecore.loader.file_client import FileClient
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, NotAvailable
-from statecore.model.failed_calls import SaltedFunction
+from statecore.model.failed_calls import salted
 from statecore.model.ports import Function, Master, MasterCall
 
 
@@ -51,9 +51,13 @@ class SaltTable(Mapping[str, Function]):
 
     def __getitem__(self, name: str) -> Function:
         try:
-            return SaltedFunction(name, self._functions[name], __name__)
+            function = self._functions[name]
         except NotAvailable as missing:
             raise MissingFunction(missing.name, missing.reason) from None
+        # Users' modules read the function's signature and attributes, and its module's ``__context__``.
+        own = functools.update_wrapper(salted(name, function), function)
+        own.__module__ = __name__
+        return own
 
     def __getattr__(self, module: str) -> _DunderModule:
         if module.startswith("_"):
@@ -122,7 +126,12 @@ class RunnerTable(Mapping[str, Function]):
     def __getitem__(self, name: str) -> Function:
         if self._master is None:
             raise MissingFunction(name, "there are runners on a master only")
-        return functools.partial(_run, self._master, name)
+        master = self._master
+
+        def run(*args: object, **kwargs: object) -> object:
+            return _run(master, name, *args, **kwargs)
+
+        return run
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and self._master is not None and name in self._names()

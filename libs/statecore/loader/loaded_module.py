@@ -121,10 +121,14 @@ class LoadedModule:
 def bind_native(function: Function, ctx: Context, /) -> Function:
     """Return a built-in module's function with its first parameter ``ctx`` set. The result keeps the function's name
     and docstring.
+
+    It is a closure, not a ``functools.partial``: a partial shows its arguments, here the Context, as ``args``.
     """
-    bound = functools.partial(function, ctx)
-    functools.update_wrapper(bound, function)
-    return bound
+
+    def bound(*args: object, **kwargs: object) -> object:
+        return function(ctx, *args, **kwargs)
+
+    return functools.update_wrapper(bound, function)
 
 
 def native_module(source: ModuleFile, module: ModuleType, ctx: Context | None) -> LoadedModule:

@@ -341,6 +341,7 @@ class Session:
             functions=functions,
             renderers=SafeRenderers(),
             memory=self._memory,
+            untrusted=True,
         )
         run = parts.run._replace(tree=tree)
         return parts._replace(run=run, top=tree.top, fetch_modules=lambda envs: None)
@@ -416,6 +417,7 @@ class Session:
             renderers={} if self.settings.trust else SafeRenderers(),
             live=live,
             memory=self._memory,
+            untrusted=not self.settings.trust,
         )
         return {**made.data, **({"_errors": list(made.errors)} if made.errors else {})}
 
@@ -435,6 +437,7 @@ class Session:
             renderers=None if self.settings.trust else SafeRenderers(),
             memory=self._memory,
             secret=True,
+            untrusted=not self.settings.trust,
         )
 
     def _tree_of(self, at: InTree) -> SlsTree:

@@ -12,27 +12,18 @@ from statecore.model.ports import Function
 log = logging.getLogger(__name__)
 
 
-class SaltedFunction:
-    """An execution function that handles its error CallFailed: it logs the error and returns the value that Salt's
-    function returns.
-
-    All attributes, such as ``__doc__``, are the function's own.
+def salted(name: str, function: Function) -> Function:
+    """Return an execution function that handles its error CallFailed: it logs the error and returns the value that Salt's
+    function returns. The log calls it ``name``. The result shows ``__name__`` and ``__doc__`` alone.
     """
 
-    __slots__ = ("__dict__", "__wrapped__", "_name")
-
-    def __init__(self, name: str, function: Function, module: str = __name__) -> None:
-        """Wrap ``function``, which the log calls ``name``. ``module`` becomes the wrapper's ``__module__``."""
-        self._name = name
-        self.__wrapped__ = function
-        self.__module__ = module
-
-    def __call__(self, *args: object, **kwargs: object) -> object:
+    def call(*args: object, **kwargs: object) -> object:
         try:
-            return self.__wrapped__(*args, **kwargs)
+            return function(*args, **kwargs)
         except CallFailed as failed:
-            log.error("%s failed: %s", self._name, failed)
+            log.error("%s failed: %s", name, failed)
             return failed.value
 
-    def __getattr__(self, name: str) -> object:
-        return getattr(self.__wrapped__, name)
+    call.__name__ = name.rpartition(".")[2]
+    call.__doc__ = function.__doc__
+    return call

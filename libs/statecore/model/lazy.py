@@ -8,7 +8,7 @@ Most calls of a minion's functions need no template engine, no compiler and no s
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
 from typing import TypeVar, cast
 
@@ -54,3 +54,34 @@ class _Deferred:
         if self._made is None:
             self._made = self._make()
         return getattr(self._made, name)
+
+
+class LazyMap(Mapping[str, object]):
+    """A map that is read from ``read`` each time it is used: ``grains.get`` must not compile a pillar."""
+
+    __slots__ = ("_read",)
+
+    def __init__(self, read: Callable[[], Mapping[str, object]]) -> None:
+        self._read = read
+
+    def __getitem__(self, key: str) -> object:
+        return self._read()[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._read())
+
+    def __len__(self) -> int:
+        return len(self._read())
+
+    def changed(self, change: Callable[[Mapping[str, object]], Mapping[str, object]]) -> LazyMap:
+        """Return the map that ``change`` makes of this one when it is first used, and again after this map was replaced."""
+        made: tuple[Mapping[str, object], Mapping[str, object]] | None = None
+
+        def read() -> Mapping[str, object]:
+            nonlocal made
+            now = self._read()
+            if made is None or made[0] is not now:
+                made = now, change(now)
+            return made[1]
+
+        return LazyMap(read)

@@ -49,6 +49,7 @@ def compile_pillar(
     live: MutableMapping[str, object] | None = None,
     decrypt: Decrypt | None = None,
     memory: RenderMemory | None = None,
+    untrusted: bool = False,
 ) -> PillarResult:
     """Compile the pillar of a minion from the tree in ``files`` and from external pillars. Return the PillarResult with
     the pillar and its errors; none is raised.
@@ -61,7 +62,8 @@ def compile_pillar(
     as ``pillar``. ``renderers`` are the user's own, as "name.render". ``external`` runs the plugins of the option
     ``ext_pillar`` and of ``on_demand`` (one further plugin that the minion requests); None: no external pillars.
     ``live`` is the map that ``functions`` see as pillar; it is filled during the compilation. ``memory`` is a cache
-    shared by the compilations for many minions. ``decrypt`` decrypts the values that the option ``decrypt_pillar``
+    shared by the compilations for many minions. ``untrusted``: a stranger wrote the tree (``SlsTree``).
+    ``decrypt`` decrypts the values that the option ``decrypt_pillar``
     names.
     """
     asked = environment_asked(opts, saltenv, pillarenv)
@@ -82,6 +84,7 @@ def compile_pillar(
         renderers=renderers,
         memory=memory,
         secret=True,
+        untrusted=untrusted,
     )
     sources = External(external, opts, merging, errors, minion_id)
     first = bool(opts.get("ext_pillar_first"))

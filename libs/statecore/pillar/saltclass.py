@@ -17,10 +17,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import jinja2
-from jinja2.sandbox import SandboxedEnvironment
 
 from statecore.model import yaml
 from statecore.model.errors import CommandError
+from statecore.render.jinja import SaltFunctions
+from statecore.render.jinja.closed import ClosedEnvironment
+from statecore.render.jinja.variables import data_copy
 
 log = logging.getLogger(__name__)
 
@@ -64,9 +66,9 @@ def node_of(
     """
     seen = copy.deepcopy(dict(pillar))
     variables = {
-        "__opts__": opts,
-        "__salt__": functions,
-        "__grains__": grains,
+        "__opts__": data_copy(opts),
+        "__salt__": SaltFunctions(functions),
+        "__grains__": data_copy(grains),
         "__pillar__": seen,
         "minion_id": minion_id,
     }
@@ -125,7 +127,7 @@ class _Inventory:
         yield from found.items()
 
     def _read(self, path: Path) -> dict[str, Any]:
-        env = SandboxedEnvironment(loader=jinja2.FileSystemLoader(path.parent))
+        env = ClosedEnvironment(loader=jinja2.FileSystemLoader(path.parent))
         try:
             data = yaml.load(env.get_template(path.name).render(self._variables), yaml.SLS)
         except (OSError, UnicodeDecodeError, jinja2.TemplateError) as error:

@@ -81,15 +81,17 @@ class Pipes:
         states: StateNames | None = None,
         *,
         secret: bool = False,
+        untrusted: bool = False,
     ) -> None:
         """Prepare the renderers of one state tree. ``secret``: its files are pillar, whose values the log hides by more names.
+        ``untrusted``: templates get plain data.
 
         ``names`` maps the variables of every template to their values. ``users`` maps "name.render" to a user's
         renderer from ``_renderers``. ``states`` are the minion's state modules. Options used: renderer,
         renderer_blacklist, renderer_whitelist, jinja_sls_env, jinja_trim_blocks, jinja_lstrip_blocks, and the options
         of the renderers.
         """
-        self.jinja = Jinja(files, names, opts, memory)
+        self.jinja = Jinja(files, names, opts, memory, untrusted=untrusted)
         self._memory = memory
         self._secret = secret
         #: Arguments of hidden states, which must not appear in the log of other files either.

@@ -58,8 +58,10 @@ class SlsTree:
         yaml_cache: YamlCache | None = None,
         states: StateNames | None = None,
         secret: bool = False,
+        untrusted: bool = False,
     ) -> None:
         """Prepare the state tree of one minion. ``secret``: it is a pillar tree, whose values the log hides by more names.
+        ``untrusted``: a stranger wrote the tree, so its templates get plain data.
 
         ``extra`` are further template variables, such as ``tag`` and ``data`` of a reaction. ``renderers`` and
         ``matchers`` are functions of users' renderer and matcher modules. ``memory`` is a cache of compiled templates
@@ -68,13 +70,14 @@ class SlsTree:
         """
         self.files = files
         self.renderers = renderers
+        self.untrusted = untrusted
         self._matchers: Mapping[str, Callable[..., object]] = {} if matchers is None else matchers
         self._opts = opts
         self._grains, self._pillar = grains, pillar
         self._context = {
             "grains": grains,
             "pillar": pillar,
-            "salt": SaltFunctions(functions),
+            "salt": SaltFunctions(functions, plain=untrusted),
             "opts": opts,
             **(extra or {}),
         }
@@ -85,7 +88,9 @@ class SlsTree:
         self._lines: dict[tuple[str, str], dict[tuple[str, ...], tuple[int, int]]] = {}
         #: Displayed file name -> its lines. Split at the first fault.
         self._texts: dict[str, list[str]] = {}
-        self._pipes = Pipes(files, opts, self._context, renderers, memory, yaml_cache, states, secret=secret)
+        self._pipes = Pipes(
+            files, opts, self._context, renderers, memory, yaml_cache, states, secret=secret, untrusted=untrusted
+        )
         self.templates = TreeTemplates(files, self._context, opts, self._pipes)
 
     # -------------------------------------------------------------------------------------------------------- top file

@@ -19,7 +19,7 @@ from statecore.loader.find import DIRECTORIES
 from statecore.loader.tables import Table, attached
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
-from statecore.model.lazy import deferred, lazy_module
+from statecore.model.lazy import LazyMap, deferred, lazy_module
 from statecore.model.ports import (
     Events,
     Files,
@@ -34,7 +34,6 @@ from statecore.model.values import merge
 from statecore.runtime import grains_gathering
 from statecore.runtime.masterless_ports import LocalMinion, Manager, NoEvents, NoJobs
 from statecore.runtime.ports import (
-    LazyPillar,
     LoaderCatalog,
     LoaderStates,
     NoTemplates,
@@ -158,7 +157,7 @@ class Contexts:
     def context(self) -> Context:
         """The Context for functions that are called outside of a state run."""
         if self._base is None:
-            self._base = self._with_tree(self.opts, LazyPillar(self), test=bool(self.opts.get("test")))[0]
+            self._base = self._with_tree(self.opts, LazyMap(lambda: self.pillar), test=bool(self.opts.get("test")))[0]
         return self._base
 
     def run_context(self, options: Mapping[str, object]) -> RunContext:

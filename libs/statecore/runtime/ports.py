@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from statecore.loader import Loader
@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 
 
 class ContextSource(Protocol):
-    """The part of ``Contexts`` (pillar, loader, base context of one minion) that ``LazyPillar``, ``LoaderCatalog`` and
+    """The part of ``Contexts`` (pillar, loader, base context of one minion) that ``LoaderCatalog`` and
     ``RefreshingMinionControl`` use.
     """
 
@@ -55,22 +55,6 @@ class ContextSource(Protocol):
     def forget(self, *, pillar: bool = False, grains: bool = False, modules: bool = False) -> None:
         """Drop the minion's pillar, grains or modules from memory; the next call reads them again."""
         ...
-
-
-class LazyPillar(Mapping[str, object]):
-    """The minion's pillar as a map that is compiled when it is first read: ``grains.get`` must not compile a pillar."""
-
-    def __init__(self, source: ContextSource) -> None:
-        self._source = source
-
-    def __getitem__(self, key: str) -> object:
-        return self._source.pillar[key]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._source.pillar)
-
-    def __len__(self) -> int:
-        return len(self._source.pillar)
 
 
 class RefreshingMinionControl:

@@ -8,6 +8,16 @@ import jinja2
 import pytest
 
 from statecore.render.filters import FILTERS, TESTS
+from statecore.render.jinja.sandbox import TreeEnvironment
+from statecore.sources.local_tree import LocalFiles
+
+
+def applied(name: str, arguments: tuple[Any, ...]) -> Any:
+    """Return the result of a filter of a template's environment."""
+    environment = TreeEnvironment(LocalFiles({}), "base", {}, {})
+    context = environment.template("", None, None, {}).new_context()
+    return environment.call_filter(name, arguments[0], arguments[1:], context=context)
+
 
 GIVEN: list[tuple[str, tuple[Any, ...], Any]] = [
     ("set_dict_key_value", ({"a": 1}, "b:c", 2), {"a": 1, "b": {"c": 2}}),
@@ -69,14 +79,14 @@ REFUSED: list[tuple[str, tuple[Any, ...], type[Exception], str]] = [
 
 @pytest.mark.parametrize(("name", "arguments", "expected"), GIVEN)
 def test_given(name: str, arguments: tuple[Any, ...], expected: Any) -> None:
-    value = FILTERS[name](*arguments)
+    value = applied(name, arguments)
     assert (list(value) if isinstance(expected, list) and not isinstance(value, str | dict) else value) == expected
 
 
 @pytest.mark.parametrize(("name", "arguments", "error", "message"), REFUSED)
 def test_refused(name: str, arguments: tuple[Any, ...], error: type[Exception], message: str) -> None:
     with pytest.raises(error) as caught:
-        FILTERS[name](*arguments)
+        applied(name, arguments)
     assert str(caught.value).startswith(message)
 
 

@@ -134,6 +134,7 @@ class _Checker:
             pillar=ctx.pillar,
             functions=ctx.functions if self.standins is None else self.standins,
             renderers=run.tree.renderers,
+            untrusted=run.tree.untrusted,
         )
         tree.report_columns()
         again = _Checker(self.parts._replace(run=run._replace(tree=tree, opts=opts)), pillar_known=False)

@@ -33,12 +33,12 @@ from typing import Any, NamedTuple
 
 import jinja2
 import ldap3
-from jinja2.sandbox import SandboxedEnvironment
 from ldap3.core.exceptions import LDAPException
 
 from statecore.model import yaml
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
+from statecore.render.jinja.closed import ClosedEnvironment
 
 #: Seconds to wait for the server.
 _TIMEOUT = 20
@@ -87,7 +87,7 @@ def ext_pillar(ctx: Context, minion_id: str, pillar: dict[str, object], config_f
 
 def _config(path: Path, grains: Mapping[str, object]) -> dict[str, Any]:
     # Grains are the minion's own words: they must not end a value, neither of a filter nor of YAML.
-    env = SandboxedEnvironment(undefined=jinja2.StrictUndefined, finalize=_escaped)
+    env = ClosedEnvironment(undefined=jinja2.StrictUndefined, finalize=_escaped)
     try:
         data = yaml.load(env.from_string(path.read_text("utf-8")).render(dict(grains)), yaml.SLS)
     except (OSError, UnicodeDecodeError, jinja2.TemplateError) as error:

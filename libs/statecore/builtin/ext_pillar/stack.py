@@ -13,14 +13,16 @@ from pathlib import Path
 from typing import TypeVar
 
 import jinja2
-from jinja2.sandbox import SandboxedEnvironment
 
 from statecore.model import yaml
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
 from statecore.model.values import traverse
 from statecore.render.filters import FILTERS, TESTS
+from statecore.render.jinja import SaltFunctions
+from statecore.render.jinja.closed import ClosedEnvironment, Limits
 from statecore.render.jinja.tags import SerializerExtension
+from statecore.render.jinja.variables import data_copy
 
 log = logging.getLogger(__name__)
 
@@ -84,7 +86,10 @@ class _Layers:
     def __init__(self, ctx: Context, minion_id: str, pillar: Mapping[str, object], path: str) -> None:
         self._path = path
         self._directory = Path(path).parent
-        self._templates = SandboxedEnvironment(
+        salt = SaltFunctions(ctx.functions)
+        self._templates = ClosedEnvironment(
+            limits=Limits.of(ctx.opts),
+            functions=salt,
             loader=jinja2.FileSystemLoader(self._directory),
             extensions=["jinja2.ext.do", SerializerExtension],
         )
@@ -92,12 +97,12 @@ class _Layers:
         self._templates.tests.update(TESTS)
         self._templates.globals.update(
             {
-                "__opts__": ctx.opts,
-                "__salt__": ctx.functions,
-                "__grains__": ctx.grains,
+                "__opts__": data_copy(ctx.opts),
+                "__salt__": salt,
+                "__grains__": data_copy(ctx.grains),
                 "__stack__": {"traverse": traverse, "cfg_path": path},
                 "minion_id": minion_id,
-                "pillar": pillar,
+                "pillar": data_copy(pillar),
                 "pillarenv": ctx.opts.get("pillarenv"),
             }
         )

@@ -11,9 +11,9 @@ import string
 from collections.abc import Callable, Iterable, Mapping
 
 import jinja2
-from jinja2.runtime import Context
 
-from statecore.render.filters import addresses, combinatorics, lists, machine, text
+from statecore.render.filters import addresses, calls, combinatorics, lists, machine, text
+from statecore.render.jinja.closed import ClosedEnvironment
 
 _LETTERS = string.ascii_letters + string.digits
 
@@ -105,10 +105,10 @@ FILTERS: Mapping[str, Callable[..., object]] = {
     "load_text": text.strict(str),
     "load_yaml": text.strict(text.load_yaml),
     "mac_str_to_bytes": addresses.mac_bytes,
-    "max": max,
+    "max": calls.largest,
     "md5": text.digest("md5"),
-    "method_call": text.method_call,
-    "min": min,
+    "method_call": calls.method_call,
+    "min": calls.smallest,
     "mysql_to_dict": lists.mysql_rows,
     "network_hosts": addresses.network_hosts,
     "network_size": addresses.network_size,
@@ -168,10 +168,10 @@ TESTS: Mapping[str, Callable[..., bool]] = {
 }
 
 
-@jinja2.pass_context
-def if_else(context: Context, *pairs: object, **options: object) -> object:
+@jinja2.pass_environment
+def if_else(environment: ClosedEnvironment, *pairs: object, **options: object) -> object:
     """Jinja function ``ifelse``: return the result of the execution function ``match.ifelse`` for the same arguments."""
-    return context.resolve("salt")["match.ifelse"](*pairs, **options)
+    return environment.functions["match.ifelse"](*pairs, **options)
 
 
 def fail(msg: object) -> None:

@@ -1,6 +1,7 @@
 """Jinja filters that read the managed host: files, programs, users, DNS names.
 
-Paths are the host's own. If the option ``host_root`` is set, they are read below that directory.
+Paths are the host's own. If the option ``host_root`` is set, they are read below that directory. The limits are those of
+the environment (``Limits``): the template's variables, such as ``opts``, change none of them.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import jinja2
-from jinja2.runtime import Context
 
 from statecore.host import rooted_path
+from statecore.render.jinja.closed import ClosedEnvironment
 
 #: Bytes read from the start of a file to tell text from binary data.
 _SNIFF = 2048
@@ -30,13 +31,12 @@ _SEARCHED = ("/sbin", "/bin", "/usr/sbin", "/usr/bin", "/usr/local/sbin", "/usr/
 _CONNECT = 2.0
 
 
-def _host_path(context: Context, path: object) -> Path:
-    return host_path(context.resolve("opts"), path)
+def _host_path(environment: ClosedEnvironment, path: object) -> Path:
+    return host_path(environment.limits.host_root, path)
 
 
-def host_path(opts: object, path: object) -> Path:
-    """Return the path in this process's file system for a path of the managed host (below the option ``host_root``)."""
-    root = str(opts.get("host_root") or "/") if hasattr(opts, "get") else "/"
+def host_path(root: str, path: object) -> Path:
+    """Return the path in this process's file system for a path of the managed host, whose root directory is ``root``."""
     return rooted_path.below(Path(root))(root, str(path).lstrip("/")) if root != "/" else Path(str(path))
 
 
@@ -63,34 +63,34 @@ def _first_bytes(path: Path, size: int) -> bytes | None:
         return None
 
 
-@jinja2.pass_context
-def is_empty(context: Context, path: str) -> bool:
+@jinja2.pass_environment
+def is_empty(environment: ClosedEnvironment, path: str) -> bool:
     """Jinja filter: return whether a file of the managed host exists and is empty."""
     try:
-        return _host_path(context, path).stat().st_size == 0
+        return _host_path(environment, path).stat().st_size == 0
     except OSError:
         return False
 
 
-@jinja2.pass_context
-def is_text_file(context: Context, fp_: str, blocksize: int = _SNIFF_TEXT) -> bool:
+@jinja2.pass_environment
+def is_text_file(environment: ClosedEnvironment, fp_: str, blocksize: int = _SNIFF_TEXT) -> bool:
     """Jinja filter: return whether a file of the managed host exists and its first ``blocksize`` bytes look like text."""
-    data = _first_bytes(_host_path(context, fp_), blocksize)
+    data = _first_bytes(_host_path(environment, fp_), blocksize)
     return data is not None and not _is_binary(data)
 
 
-@jinja2.pass_context
-def is_bin_file(context: Context, path: str) -> bool:
+@jinja2.pass_environment
+def is_bin_file(environment: ClosedEnvironment, path: str) -> bool:
     """Jinja filter: return whether a file of the managed host exists and its beginning does not look like text."""
-    file = _host_path(context, path)
+    file = _host_path(environment, path)
     data = _first_bytes(file, _SNIFF) if file.is_file() else None
     return data is not None and _is_binary(data)
 
 
-@jinja2.pass_context
-def list_files(context: Context, directory: str) -> list[str]:
+@jinja2.pass_environment
+def list_files(environment: ClosedEnvironment, directory: str) -> list[str]:
     """Jinja filter: return the sorted paths of a directory of the managed host and of everything below it."""
-    root = _host_path(context, directory)
+    root = _host_path(environment, directory)
     found = {str(directory)}
     for folder, directories, files in rooted_path.walk(root):
         below = folder.relative_to(root)
@@ -98,8 +98,8 @@ def list_files(context: Context, directory: str) -> list[str]:
     return sorted(found)
 
 
-@jinja2.pass_context
-def file_hashsum(context: Context, path: str, form: str = "sha256", chunk_size: int = 65536) -> str:
+@jinja2.pass_environment
+def file_hashsum(environment: ClosedEnvironment, path: str, form: str = "sha256", chunk_size: int = 65536) -> str:
     """Jinja filter: return the hexadecimal digest of a file of the managed host.
 
     Raise ValueError for an unknown algorithm, OSError if the file cannot be read.
@@ -108,36 +108,36 @@ def file_hashsum(context: Context, path: str, form: str = "sha256", chunk_size: 
         made = hashlib.new(form)
     except ValueError as error:
         raise ValueError(f"Invalid hash type: {form}") from error
-    with _host_path(context, path).open("rb") as file:
+    with _host_path(environment, path).open("rb") as file:
         while data := file.read(chunk_size):
             made.update(data)
     return made.hexdigest()
 
 
-@jinja2.pass_context
-def which(context: Context, program: str | None = None) -> str | None:
+@jinja2.pass_environment
+def which(environment: ClosedEnvironment, program: str | None = None) -> str | None:
     """Jinja filter: return the path of a program on the managed host; None if it is not installed."""
     if not program:
         return None
     if "/" in program:
-        return program if _is_executable(_host_path(context, program)) else None
+        return program if _is_executable(_host_path(environment, program)) else None
     searched = dict.fromkeys((*os.environ.get("PATH", "").split(os.pathsep), *_SEARCHED))
     paths = (f"{directory}/{program}" for directory in searched if directory)
-    return next((path for path in paths if _is_executable(_host_path(context, path))), None)
+    return next((path for path in paths if _is_executable(_host_path(environment, path))), None)
 
 
 def _is_executable(path: Path) -> bool:
     return path.is_file() and rooted_path.access(path, os.X_OK)
 
 
-@jinja2.pass_context
-def get_uid(context: Context, user: str | None = None) -> int | None:
+@jinja2.pass_environment
+def get_uid(environment: ClosedEnvironment, user: str | None = None) -> int | None:
     """Jinja filter: return the uid of a user of the managed host; None if there is no such user. Without a name, this
     process's uid.
     """
     if user is None:
         return os.geteuid()
-    return next((int(uid) for name, uid in _users(_host_path(context, "/etc/passwd")) if name == user), None)
+    return next((int(uid) for name, uid in _users(_host_path(environment, "/etc/passwd")) if name == user), None)
 
 
 def _users(passwd: Path) -> Iterator[tuple[str, str]]:
@@ -147,13 +147,14 @@ def _users(passwd: Path) -> Iterator[tuple[str, str]]:
             yield parts[0], parts[2]
 
 
-@jinja2.pass_context
-def dns_check_filter(context: Context, addr: str, port: int, safe: bool = False, ipv6: bool | None = None) -> str:
+@jinja2.pass_environment
+def dns_check_filter(
+    environment: ClosedEnvironment, addr: str, port: int, safe: bool = False, ipv6: bool | None = None
+) -> str:
     """Jinja filter ``dns_check``: return the result of ``dns_check``. Raise TemplateRuntimeError if the option
     ``jinja_dns_check`` is false.
     """
-    opts = context.resolve("opts")
-    if hasattr(opts, "get") and not opts.get("jinja_dns_check", True):
+    if not environment.limits.dns_check:
         raise jinja2.TemplateRuntimeError(f"dns_check: '{addr}' is not looked up, because jinja_dns_check is false")
     return dns_check(addr, port, safe, ipv6)
 
@@ -194,17 +195,16 @@ def gen_mac(prefix: str = "AC:DE:48") -> str:
     return ":".join((prefix, *(f"{byte:02X}" for byte in secrets.token_bytes(3))))
 
 
-@jinja2.pass_context
-def http_query(context: Context, url: str, method: str = "GET", **kwargs: object) -> object:
+@jinja2.pass_environment
+def http_query(environment: ClosedEnvironment, url: str, method: str = "GET", **kwargs: object) -> object:
     """Jinja filter: return the result of the execution function ``http.query`` for a URL, with the same arguments.
 
     Raise TemplateRuntimeError unless the option ``jinja_http_query`` is true: a template that waits for a server delays
     every job that renders it.
     """
-    opts = context.resolve("opts")
-    if not (hasattr(opts, "get") and opts.get("jinja_http_query")):
+    if not environment.limits.http_query:
         raise jinja2.TemplateRuntimeError(
             f"http_query: templates do not fetch {url}: set the option 'jinja_http_query: true', fetch it in a module of"
             " your own (_modules), or give it as pillar"
         )
-    return context.resolve("salt")["http.query"](url, method=method, **kwargs)
+    return environment.functions["http.query"](url, method=method, **kwargs)

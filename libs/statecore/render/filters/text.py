@@ -125,7 +125,12 @@ def regex_match(txt: str, rgx: str, ignorecase: bool = False, multiline: bool = 
 
 
 def regex_replace(txt: str, rgx: str, val: str, ignorecase: bool = False, multiline: bool = False) -> str:
-    """Jinja filter: return a text with every match of a regular expression replaced by ``val``."""
+    """Jinja filter: return a text with every match of a regular expression replaced by the text ``val``.
+
+    Raise TypeError if ``val`` is a function: it would be called with an object that is no data.
+    """
+    if callable(val):
+        raise TypeError("regex_replace: the replacement is a function; give a text")
     return expression(rgx, _flags(ignorecase, multiline)).sub(val, txt)
 
 
@@ -179,17 +184,6 @@ def base64_encode(text: object) -> str:
 def base64_decode(text: str | bytes) -> str:
     """Jinja filter: return the text that base64 text encodes."""
     return base64.b64decode(text).decode()
-
-
-def method_call(obj: object, f_name: str, *f_args: object, **f_kwargs: object) -> object:
-    """Jinja filter: call a public method of a value and return the result; None if the value has no such method.
-
-    Raise SecurityError for a name that begins with ``_``.
-    """
-    if f_name.startswith("_"):
-        raise jinja2.exceptions.SecurityError(f"'{f_name}' is not a public method")
-    found = getattr(obj, f_name, None)
-    return found(*f_args, **f_kwargs) if found is not None else None
 
 
 def to_num(value: str | float) -> str | float:

@@ -39,13 +39,20 @@ class Jinja:
     """The Jinja renderer of one state tree."""
 
     def __init__(
-        self, files: Files, names: Mapping[str, object], opts: Mapping[str, object], memory: RenderMemory | None = None
+        self,
+        files: Files,
+        names: Mapping[str, object],
+        opts: Mapping[str, object],
+        memory: RenderMemory | None = None,
+        *,
+        untrusted: bool = False,
     ) -> None:
         """Prepare the Jinja renderer of one state tree. ``names`` maps the variables of every template to their values.
 
-        Options used: jinja_time_limit, allow_undefined.
+        ``untrusted``: templates get plain data. Options used: jinja_time_limit, allow_undefined, host_root,
+        jinja_dns_check, jinja_http_query.
         """
-        self._engine = deferred(lambda: engine.Engine(files, names, opts, memory))
+        self._engine = deferred(lambda: engine.Engine(files, names, opts, memory, untrusted=untrusted))
 
     def render(
         self, text: str, name: str, saltenv: str, names: Mapping[str, object], options: Mapping[str, object]

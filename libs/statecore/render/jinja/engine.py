@@ -20,9 +20,11 @@ from statecore.model.errors import Mark, SlsError, StatecoreError
 from statecore.model.ports import Files
 from statecore.model.time_limit import ComputedTooLarge, ComputedTooMuch, computing_limit
 from statecore.render.faults import TemplateFault
+from statecore.render.jinja.closed import Limits
 from statecore.render.jinja.header import split_header
 from statecore.render.jinja.sandbox import Rendering, TimeLimit, TreeEnvironment
 from statecore.render.jinja.tags import MARKED
+from statecore.render.jinja.variables import Variables
 from statecore.render.limit import limit_message, time_limit_of
 from statecore.render.memory import RenderMemory
 
@@ -46,17 +48,27 @@ class Engine:
     """Renders the Jinja templates of one state tree."""
 
     def __init__(
-        self, files: Files, names: Mapping[str, object], opts: Mapping[str, object], memory: RenderMemory | None = None
+        self,
+        files: Files,
+        names: Mapping[str, object],
+        opts: Mapping[str, object],
+        memory: RenderMemory | None = None,
+        *,
+        untrusted: bool = False,
     ) -> None:
         """Prepare the Jinja engine of one state tree. ``names`` maps the variables of every template to their values.
+        ``untrusted``: templates get plain data.
 
-        Options used: jinja_time_limit, allow_undefined.
+        Options used: jinja_time_limit, allow_undefined, host_root, jinja_dns_check, jinja_http_query.
         """
         self._memory = RenderMemory() if memory is None else memory
         self._files = files
-        self._names = names
+        self._variables = Variables(names, plain=untrusted)
+        self._names = self._variables.seen(names)
         self._undefined = jinja2.Undefined if opts.get("allow_undefined") else jinja2.StrictUndefined
         self._limit = time_limit_of(opts)
+        #: Read from the options once, before any template runs.
+        self._limits = Limits.of(opts)
         self._environments: dict[tuple[str, str], TreeEnvironment] = {}
 
     def render(
@@ -105,13 +117,14 @@ class Engine:
         env = self._environments.get(key)
         if env is None:
             options = {"undefined": self._undefined, **known}
-            env = TreeEnvironment(self._files, saltenv, self._names, options, self._memory)
+            env = TreeEnvironment(self._files, saltenv, self._names, options, self._memory, self._limits)
             self._environments[key] = env
         return env
 
     def _run(self, env: TreeEnvironment, text: str, name: str, saltenv: str, names: Mapping[str, object]) -> str:
         # A template may call a function that renders another template. The inner one gets the remaining time of the
         # outer one.
+        names = self._variables.seen(names)
         outer = env.rendering
         env.rendering = Rendering(names, min(outer.deadline, time.thread_time() + self._limit))
         path = self._files.fetch(name, saltenv) if name and not name.startswith("/") else None

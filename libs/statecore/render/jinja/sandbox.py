@@ -18,13 +18,14 @@ import jinja2
 from jinja2 import nodes
 from jinja2.compiler import CodeGenerator, Frame
 from jinja2.runtime import Context
-from jinja2.sandbox import SandboxedEnvironment
 
 from statecore.model import tree_url
 from statecore.model.ports import Files
 from statecore.render.filters import FILTERS, GLOBALS, TESTS
 from statecore.render.filters.machine import host_path
 from statecore.render.filters.text import printable
+from statecore.render.jinja.closed import ClosedEnvironment, Limits
+from statecore.render.jinja.functions import SaltFunctions
 from statecore.render.jinja.tags import SerializerExtension
 from statecore.render.memory import RenderMemory
 from statecore.render.path_variables import template_variables
@@ -84,9 +85,10 @@ class _CountingCode(CodeGenerator):
 class TreeLoader(jinja2.BaseLoader):
     """Jinja's loader for the templates of one saltenv of the state tree."""
 
-    def __init__(self, files: Files, saltenv: str) -> None:
+    def __init__(self, files: Files, saltenv: str, host_root: str) -> None:
         self._files = files
         self._saltenv = saltenv
+        self._host_root = host_root
 
     def get_source(self, environment: jinja2.Environment, template: str) -> tuple[str, str, Callable[[], bool]]:
         """Return (text, path on disk, function that returns True) of a template in the state tree, as Jinja's interface
@@ -97,7 +99,7 @@ class TreeLoader(jinja2.BaseLoader):
         path = self._files.fetch(tree_url.split(template).path, self._saltenv)
         if path is None and template.startswith("/"):
             # As in Salt, an absolute path is also a file of the host.
-            path = host_path(environment.globals.get("opts"), template)
+            path = host_path(self._host_root, template)
         if path is None or not path.is_file():
             raise jinja2.TemplateNotFound(template, f"{template} is not in saltenv '{self._saltenv}'")
         try:
@@ -108,7 +110,7 @@ class TreeLoader(jinja2.BaseLoader):
             raise jinja2.TemplateError(f"{template} cannot be read: {error.strerror}") from error
 
 
-class TreeEnvironment(SandboxedEnvironment):
+class TreeEnvironment(ClosedEnvironment):
     """Jinja's environment for the templates of one saltenv, in a sandbox with a time limit."""
 
     code_generator_class = _CountingCode
@@ -121,15 +123,20 @@ class TreeEnvironment(SandboxedEnvironment):
         names: Mapping[str, object],
         options: Mapping[str, object],
         memory: RenderMemory | None = None,
+        limits: Limits | None = None,
     ) -> None:
         """Prepare the environment for the templates of the saltenv ``saltenv``, which are read from ``files``.
 
         ``names`` maps the variables of every template to their values. ``options`` are arguments of
         jinja2.Environment, such as ``trim_blocks`` or ``undefined``. ``memory``: cache of compiled templates;
-        None: a new one.
+        None: a new one. ``limits``: what filters may do on the machine.
         """
+        limits = Limits() if limits is None else limits
+        salt = names.get("salt")
         super().__init__(
-            loader=TreeLoader(files, saltenv),
+            limits=limits,
+            functions=salt if isinstance(salt, SaltFunctions) else None,
+            loader=TreeLoader(files, saltenv, limits.host_root),
             finalize=printable,
             extensions=["jinja2.ext.do", "jinja2.ext.loopcontrols", SerializerExtension],
             **{"undefined": jinja2.StrictUndefined, **options, "optimized": False},
@@ -226,7 +233,7 @@ class TreeEnvironment(SandboxedEnvironment):
         its CPU time.
         """
         next(self.iterations)
-        return not (getattr(obj, "unsafe_callable", False) or getattr(obj, "alters_data", False))
+        return super().is_safe_callable(obj)
 
     def join_path(self, template: str, parent: str) -> str:
         """Return the path in the state tree of a template that another template imports; ``./x`` and ``../x`` are

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from jinja2 import BaseLoader, Environment, TemplateNotFound
+from jinja2.exceptions import SecurityError
 
 from statecore.loader.compat.filter_aliases import filter_getattr
 from statecore.loader.current_context import context_of
@@ -24,6 +25,7 @@ __all__ = [
     "SerializerExtension",
     "lst_max",
     "lst_min",
+    "method_call",
     "quote",
     "regex_escape",
     "tojson",
@@ -31,7 +33,7 @@ __all__ = [
 
 #: Salt's function -> ``file.function`` of our filter.
 _FILTERS = {
-    **{name: f"text.{name}" for name in ("method_call", "regex_match", "regex_replace", "regex_search", "to_bool")},
+    **{name: f"text.{name}" for name in ("regex_match", "regex_replace", "regex_search", "to_bool")},
     **{name: f"lists.{name}" for name in ("difference", "intersect", "symmetric_difference", "union", "unique")},
 }
 
@@ -83,6 +85,16 @@ class PrintableDict(OrderedDict[Any, Any]):
 
     def __repr__(self) -> str:
         return "{" + ", ".join(f"{pprint.saferepr(key)}: {value!r}" for key, value in self.items()) + "}"
+
+
+def method_call(obj: object, f_name: str, *f_args: object, **f_kwargs: object) -> object:
+    """Call a public method of a value and return the result; None if the value has no such method. Raise SecurityError for
+    a name that begins with ``_``.
+    """
+    if f_name.startswith("_"):
+        raise SecurityError(f"'{f_name}' is not a public method")
+    found = getattr(obj, f_name, None)
+    return found(*f_args, **f_kwargs) if found is not None else None
 
 
 def tojson(val: object, indent: int | None = None, **options: Any) -> str:

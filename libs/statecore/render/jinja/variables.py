@@ -1,0 +1,94 @@
+"""The data that templates get, as variables and as results of functions: copies.
+
+A template may change its data (``{% do pillar.update(...) %}``). As in Salt, the other templates of the same tree see what
+one of them changes in ``opts``, ``grains`` and ``pillar``. Execution functions, the engine, other trees and the limits that
+options set do not.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections import OrderedDict
+from collections.abc import Mapping
+
+from statecore.model.lazy import LazyMap
+
+#: Types of values that are no containers and cannot change.
+_SCALARS = frozenset(
+    {
+        *(str, int, float, complex, bool, bytes, type(None)),
+        *(datetime.date, datetime.datetime, datetime.time, datetime.timedelta),
+    }
+)
+
+
+def data_copy(value: object) -> object:
+    """Return a deep copy of nested maps, lists, tuples and sets of Python's own types. Other objects are not copied."""
+    kind = type(value)
+    if kind in _SCALARS:
+        return value
+    if kind is dict or kind is OrderedDict:
+        assert isinstance(value, dict)
+        items = {key: each if type(each) in _SCALARS else data_copy(each) for key, each in value.items()}
+        return OrderedDict(items) if kind is OrderedDict else items
+    if kind is list or kind is tuple:
+        assert isinstance(value, list | tuple)
+        listed = [each if type(each) in _SCALARS else data_copy(each) for each in value]
+        return listed if kind is list else tuple(listed)
+    if isinstance(value, LazyMap):
+        return data_copy({**value})
+    # A set holds what cannot change.
+    return set(value) if isinstance(value, set) and kind is set else value
+
+
+def plain_data(value: object) -> object:
+    """Return a deep copy of nested data for the templates of a stranger: maps become dicts, lists and tuples stay, and every
+    object that is no text, number, date or container becomes its text.
+    """
+    kind = type(value)
+    if kind in _SCALARS:
+        return value
+    if isinstance(value, Mapping):
+        return {plain_data(key): plain_data(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        listed = [plain_data(each) for each in value]
+        return tuple(listed) if isinstance(value, tuple) else listed
+    if isinstance(value, set | frozenset):
+        return {plain_data(each) for each in value}
+    return str(value)
+
+
+class Variables:
+    """The variables of the templates of one tree. The tree's own data is copied once, that of one template each time."""
+
+    def __init__(self, names: Mapping[str, object], *, plain: bool) -> None:
+        """``names`` maps the variables of every template to their values. ``plain``: templates get ``plain_data``."""
+        self._plain = plain
+        self._originals = {name: value for name, value in names.items() if _is_data(value)}
+        self._copies = {name: self._copied(value) for name, value in self._originals.items()}
+
+    def seen(self, names: Mapping[str, object]) -> dict[str, object]:
+        """Return a template's variables with a copy in the place of each map and list."""
+        originals = self._originals
+        return {
+            name: (self._copies[name] if value is originals.get(name) else self._copied(value))
+            if _is_data(value)
+            else value
+            for name, value in names.items()
+        }
+
+    def _copied(self, value: object) -> object:
+        if isinstance(value, LazyMap):
+            # Copied when a template reads it first: it may have to be compiled.
+            return value.changed(self._of_map)
+        return plain_data(value) if self._plain else data_copy(value)
+
+    def _of_map(self, value: Mapping[str, object]) -> Mapping[str, object]:
+        made = self._copied({**value})
+        assert isinstance(made, Mapping)
+        return made
+
+
+def _is_data(value: object) -> bool:
+    kind = type(value)
+    return kind is dict or kind is list or kind is OrderedDict or kind is LazyMap
