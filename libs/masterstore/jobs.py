@@ -15,7 +15,7 @@ from masterstore.cluster_keys import cluster_name
 from masterstore.durability import ConfirmedScript, Durability
 from masterstore.errors import JidTaken, StoreCorrupt
 from masterstore.event_codes import EventCodes
-from masterstore.large_returns import is_large, packed, unpacked
+from masterstore.large_returns import is_large, packed, unpacked_together
 from masterstore.lives import Lives, jid_ms
 from masterstore.record_mac import LOAD, OWN_LOAD, PUBLICATION, Records, load_record
 
@@ -498,12 +498,12 @@ class Jobs(Lives):
         large = [minion for minion, ret in returns.items() if is_large(ret)]
         if large:
             kept = self._client.call("hmget", keys.large(jid), large)
-            for minion, data in zip(large, kept, strict=True):
-                try:
-                    if data is not None:
-                        returns[minion] = unpacked(data, keys.large(jid))
-                except StoreCorrupt as error:
-                    self._client.faults.report(error.key, str(error))
+            held = [(minion, data) for minion, data in zip(large, kept, strict=True) if isinstance(data, bytes)]
+            for minion, whole in unpacked_together(held, keys.large(jid)):
+                if isinstance(whole, StoreCorrupt):
+                    self._client.faults.report(whole.key, str(whole))
+                else:
+                    returns[minion] = whole
         return returns
 
 

@@ -637,6 +637,27 @@ MUTATIONS = (
         "test_targets_of_minions.py::test_expressions_that_need_backtracking_are_refused",
     ),
     Mutation(
+        "a return is decompressed up to a bound",
+        "libs/masterstore/large_returns.py",
+        "        plain = inflate.decompress(data, most)",
+        "        plain = inflate.decompress(data)",
+        "test_large_returns.py::test_a_small_value_takes_little_memory",
+    ),
+    Mutation(
+        "values of a return are counted before they are built",
+        "libs/masterstore/large_returns.py",
+        "    if memory > MOST_MEMORY:",
+        "    if False:",
+        "test_large_returns.py::test_a_small_value_takes_little_memory",
+    ),
+    Mutation(
+        "returns of one answer have a bound together",
+        "libs/masterstore/large_returns.py",
+        "            if left < 0:",
+        "            if False:",
+        "test_large_returns.py::test_many_values_of_one_job_take_no_more_together",
+    ),
+    Mutation(
         "empty lines and empty grains accept no key",
         "services/saltern/mworker/sign_in_lists.py",
         '        if written and not written.startswith("#"):',

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import base64
 import fnmatch
-import gzip as gzip_format
 import posixpath
 import re
 import stat
@@ -22,11 +21,15 @@ from statecore.host.content.managed_file import Attributes
 from statecore.model import tree_url
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, HostError
+from statecore.model.inflate import inflated
 from statecore.sources import downloads, file_source, pushed_files
 from statecore.sources.file_source import FileVerification
 
 #: Directory of the cache with copies of the host's own files.
 _LOCAL = "localfiles"
+
+#: Largest chunk of a file that the command ``salt-cp`` sends, bytes after decompression.
+_MOST_CHUNK = 128 << 20
 
 _FOREIGN = ("ftp://", "s3://", "swift://")
 
@@ -422,7 +425,7 @@ def recv_chunked(
         if chunk is None:
             return _empty_directory(ctx, real_path)
         data = base64.b64decode(chunk, validate=True)
-        data = gzip_format.decompress(data) if compressed else data
+        data = inflated(data, _MOST_CHUNK) if compressed else data
         managed_file.make_directories(ctx.host, real_path.parent, Attributes(), ctx.host.root)
         with real_path.open("ab" if append else "wb") as file:
             file.write(data)
