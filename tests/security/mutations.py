@@ -995,6 +995,27 @@ MUTATIONS = (
         "test_broken_sandbox.py::test_python_in_the_renderer_reaches_nothing",
     ),
     Mutation(
+        "check --untrusted runs no code of the tree",
+        "libs/statecore/analysis/commands/check.py",
+        "        if given.untrusted:\n            runs[grains]",
+        "        if False:\n            runs[grains]",
+        "test_check_untrusted.py::test_a_checked_tree_runs_nothing",
+    ),
+    Mutation(
+        "findings show no control character",
+        "libs/statecore/analysis/check_text.py",
+        'one if one.isprintable() or one == "\\t" else ascii(one)[1:-1]',
+        "one",
+        "test_check_untrusted.py::test_findings_obey_nothing",
+    ),
+    Mutation(
+        "a finding of the renderer is looked at",
+        "libs/statecore/analysis/finding.py",
+        'if not isinstance(data, dict) or data.get("rule") not in RULES:',
+        "if False:",
+        "test_check_untrusted.py::test_what_is_no_finding_is_refused",
+    ),
+    Mutation(
         "an answer belongs to its question",
         _RENDERER,
         """                or answer.get("id") != message["id"]

@@ -27,8 +27,14 @@ def _block(finding: Finding, shorten: Callable[[str], str]) -> str:
     if finding.runs:
         lines.append(f"    with {', '.join(finding.runs)}")
     lines = [shorten(line) for line in lines]
-    lines += [f"      | {line}".rstrip() for line in finding.excerpt.splitlines()]
-    return "\n".join([*lines, ""])
+    lines += [f"      | {line}".rstrip() for line in finding.excerpt.rstrip("\n").split("\n") if finding.excerpt]
+    return "\n".join([*(_shown(line) for line in lines), ""])
+
+
+def _shown(line: str) -> str:
+    """Return a line without what a terminal obeys, and without what a log of GitHub Actions takes for a command."""
+    text = "".join(one if one.isprintable() or one == "\t" else ascii(one)[1:-1] for one in line)
+    return text.replace("::", ":\\:", 1) if text.lstrip().startswith("::") else text
 
 
 def _summary(counts: Mapping[str, int]) -> str:

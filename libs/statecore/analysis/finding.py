@@ -51,6 +51,19 @@ class Finding:
         head = {"level": self.level.value, "rule": self.rule, "message": self.message}
         return head | position | {key: value for key, value in details.items() if value}
 
+    @classmethod
+    def from_data(cls, data: object) -> Finding:
+        """Return the finding that ``as_data`` made a map of. Raise ValueError for any other value."""
+        if not isinstance(data, dict) or data.get("rule") not in RULES:
+            raise ValueError("not a finding: it has no rule")
+        texts = {name: data.get(name, "") for name in ("rule", "message", "sls", "id", "hint", "excerpt")}
+        place = data.get("file", ""), data.get("line", 0), data.get("column", 0)
+        if not all(isinstance(text, str) for text in (*texts.values(), place[0])):
+            raise ValueError("not a finding: a field is no text")
+        if not all(type(number) is int and number >= 0 for number in place[1:]):
+            raise ValueError("not a finding: a line or a column is no number")
+        return cls(**texts, mark=Mark(*place) if "file" in data else None)
+
 
 def merged(runs: Mapping[str, Sequence[Finding]]) -> list[Finding]:
     """Merge {run name: findings} into one list without duplicates, sorted by file, line and column.

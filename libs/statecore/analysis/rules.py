@@ -115,6 +115,11 @@ RULES: Mapping[str, Rule] = {
     "unquoted-version": Rule(
         _W, "A version is not quoted", "Quote the version ('1.10'): YAML reads 1.10 without quotes as the number 1.1."
     ),
+    "not-rendered": Rule(
+        _N,
+        "A part of an untrusted tree was not rendered, because its code is not run",
+        "Nothing, or check your own tree without --untrusted: it then runs the functions that templates call.",
+    ),
     "watch-without-reaction": Rule(
         _N,
         "A watch is used on a state module without mod_watch",

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
+from statecore.analysis.finding import Finding
 from statecore.analysis.inspection.places import LACKING
 from statecore.analysis.sls_text.lines import Span
 from statecore.lsp.catalogue import Catalogue
 from statecore.lsp.index import Place, TreeIndex, reference
+from statecore.model.errors import Mark
 from statecore.model.nearest import close_matches
 
 #: Rules about IDs that another SLS of the same run may declare.
@@ -18,10 +21,10 @@ _ACROSS = frozenset({"requisite-to-nothing", "extend"})
 _FUNCTION = re.compile(r"there is no (?:state )?function '(\w+)\.")
 _WORD = re.compile(r"[^\s:,\[\]{}'\"#|()]+")
 
-#: Words of a message about code that an untrusted tree does not get to run (``rendering.NOT_HERE``).
-NOT_HERE = "is not run in the editor"
+#: Words of each message about something that is left out because the tree is not trusted.
+NOT_HERE = "is not run for an untrusted tree"
 
-#: Rule of such a finding: no rule of ``check``, because the command runs what the template asks for.
+#: Rule of such a finding.
 NOT_RENDERED = "not-rendered"
 
 
@@ -45,18 +48,28 @@ def diagnostics(
     return sorted({one for one in shown if one is not None}, key=lambda one: one[:4])
 
 
-def _judged(one: Mapping[str, object], index: TreeIndex, catalogue: Catalogue, file: str) -> Diagnostic | None:
-    rule, message, hint = str(one["rule"]), str(one["message"]), str(one.get("hint", ""))
-    severity = str(one["level"])
-    named = str(one.get("file", "")) or file
-    place = _span(index, named, _int(one, "line"), _int(one, "column"))
-    if function := _FUNCTION.search(message):
-        kind = "states" if rule == "unknown-function" else "modules"
+def of_untrusted(found: Finding, catalogue: Catalogue) -> Finding | None:
+    """Return a finding about an untrusted tree, whose code was not run: as it is, as a note that a part was not rendered, or
+    None for a function of a user's module that was not loaded.
+    """
+    if function := _FUNCTION.search(found.message):
+        kind = "states" if found.rule == "unknown-function" else "modules"
         if catalogue.is_users(kind, function[1]):
             return None
-    if NOT_HERE in message:
-        said = message.partition(" failed: ")[2] or message
-        message, severity, rule = f"not rendered: {said}", "note", NOT_RENDERED
+    if NOT_HERE in found.message:
+        said = found.message.partition(" failed: ")[2] or found.message
+        return replace(found, rule=NOT_RENDERED, message=f"not rendered: {said}")
+    return found
+
+
+def _judged(one: Mapping[str, object], index: TreeIndex, catalogue: Catalogue, file: str) -> Diagnostic | None:
+    judged = of_untrusted(Finding.from_data(one), catalogue)
+    if judged is None:
+        return None
+    rule, message, hint, severity = judged.rule, judged.message, judged.hint, judged.level.value
+    mark = judged.mark or Mark("")
+    named = mark.file or file
+    place = _span(index, named, mark.line, mark.column)
     if rule in _ACROSS and named == file:
         rule, severity, message, hint = _across(index, file, rule, severity, message, hint)
     if named != file:
@@ -64,11 +77,6 @@ def _judged(one: Mapping[str, object], index: TreeIndex, catalogue: Catalogue, f
         message, related = f"{at}:{place.line + 1}: {message}", Place(named, place)
         return Diagnostic(_include_of(index, file, named), severity, rule, message, hint, related)
     return Diagnostic(place, severity, rule, message, hint)
-
-
-def _int(one: Mapping[str, object], name: str) -> int:
-    value = one.get(name, 0)
-    return value if isinstance(value, int) else 0
 
 
 def _span(index: TreeIndex, file: str, line: int, column: int) -> Span:

@@ -8,4 +8,4 @@ from statecore.lsp.settings import Settings
 
 def run(file_roots: dict[str, list[str]], pillar: str, grains: str, id: str, trust: bool) -> None:
     """Serve one editor on stdin and stdout until it ends. Paths are absolute; "" and {} leave a setting to the editor."""
-    serve(Settings(file_roots, pillar, grains, id, trust))
+    serve(Settings(file_roots, pillar, grains, id, trust=trust))

@@ -20,6 +20,8 @@ from statecore.analysis.commands.minion_options import mapping_in
 from statecore.analysis.finding import Finding
 from statecore.analysis.inspection.check import check, of_top
 from statecore.analysis.inspection.templates import of_template
+from statecore.lsp.catalogue import USERS, Catalogue
+from statecore.lsp.findings import NOT_HERE, of_untrusted
 from statecore.lsp.index import InTree, reference
 from statecore.lsp.settings import Settings
 from statecore.model.errors import Mark, NotAvailable, SlsError, StatecoreError
@@ -54,15 +56,12 @@ PURE = frozenset(
 #: Renderers that run no code but Jinja's sandbox, and need no key.
 SAFE_RENDERERS = frozenset({"jinja", "yaml", "yamlex", "json", "text", "toml", "msgpack", "stateconf"})
 
-#: Words of each message about something that is left out because the tree is not trusted.
-NOT_HERE = "is not run in the editor"
-
 
 class NotInEditor(StatecoreError):
     """A template asked for something that an untrusted tree does not get."""
 
     def __init__(self, what: str) -> None:
-        super().__init__(f"{what} {NOT_HERE}: start it with --trust to run the code of this tree")
+        super().__init__(f"{what} {NOT_HERE}; lsp --trust and check without --untrusted run the code of a tree")
 
 
 class Overlay(Files):
@@ -262,6 +261,24 @@ class Session:
             return [one for one in found if one.rule != "pillar"]
         return list(of_template(parts, at.path, at.env))
 
+    def check_tree(self, slses: Sequence[str]) -> list[Finding]:
+        """Return the findings about the whole tree, or about these SLS and globs, in which none of the tree's code runs."""
+        parts = self.parts()
+        found = check(parts, slses, pillar_known=bool(self.settings.pillar), standins=Standins())
+        users = self._users_modules(parts.run.tree.files)
+        return [judged for one in found if (judged := of_untrusted(one, users)) is not None]
+
+    def _users_modules(self, files: Files) -> Catalogue:
+        """Return a catalogue with the tree's own modules, which are read and not loaded."""
+        users = Catalogue()
+        for env in files.envs():
+            for kind, directory in USERS.items():
+                for path in files.paths(env, f"{directory}/"):
+                    found = files.fetch(path, env) if path.endswith(".py") else None
+                    if found is not None:
+                        users.set_users(kind, str(found), found.read_text("utf-8", "replace"))
+        return users
+
     def _check_pillar(self, at: InTree) -> list[Finding]:
         tree = self._pillar_tree(self._overlay(), self.grains(), {})
         tree.report_columns()
@@ -373,6 +390,7 @@ class Session:
             "host_root": root,
             "cachedir": str(self.scratch / "cache"),
             "pillar_safe_render_error": False,
+            **({"saltenv": self.settings.saltenv} if self.settings.saltenv else {}),
             **(
                 {"extension_modules": str(self.scratch / "modules")}
                 if self.settings.trust

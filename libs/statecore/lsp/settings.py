@@ -31,6 +31,8 @@ class Settings:
     grains: str = ""
     #: Minion id; "" for the id in the grains.
     id: str = ""
+    #: saltenv of the run; "" for base.
+    saltenv: str = ""
     #: True: templates may call every execution function, and users' modules and renderers are loaded.
     trust: bool = False
     #: The editor's folder; "" for none.
@@ -52,6 +54,7 @@ class Settings:
             str(data["pillar"]),
             str(data["grains"]),
             str(data["id"]),
+            str(data["saltenv"]),
             bool(data["trust"]),
         )
 

@@ -125,6 +125,12 @@ def _check(session: Session, request: Mapping[str, object]) -> object:
     return [{key: value for key, value in one.as_data().items() if key != "excerpt"} for one in findings]
 
 
+def _tree(session: Session, request: Mapping[str, object]) -> object:
+    wanted = request["sls"]
+    assert isinstance(wanted, list)
+    return [one.as_data() for one in session.check_tree([str(each) for each in wanted])]
+
+
 def _minion(session: Session, request: Mapping[str, object]) -> object:
     return json.loads(json.dumps(session.minion(), default=str))
 
@@ -141,6 +147,7 @@ def _expression(session: Session, request: Mapping[str, object]) -> object:
 #: Name of a request -> what answers it.
 VERBS: Mapping[str, Answer] = {
     "check": _check,
+    "tree": _tree,
     "minion": _minion,
     "values": _values,
     "expression": _expression,

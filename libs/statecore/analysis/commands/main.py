@@ -29,7 +29,11 @@ class Verb(NamedTuple):
 
 
 VERBS: Mapping[str, Verb] = {
-    "check": Verb("finds errors and suspicious forms in a state tree", check.configure, check.run),
+    "check": Verb(
+        "finds errors and suspicious forms in a state tree; it runs the tree's code unless --untrusted is given",
+        check.configure,
+        check.run,
+    ),
     "plan": Verb("shows the changes that a state run would make", plan.configure, plan.run),
     "apply": Verb(
         "applies states or a stored plan; refuses a plan that is out of date", plan.configure_apply, plan.run_apply
