@@ -362,6 +362,15 @@ class Jobs(Lives):
         """Return the sorted ids of the minions from which the job expects a return."""
         return sorted(text(name) for name in self._client.call("smembers", keys.job_minions(jid)))
 
+    def waits_for(self, jid: str, minion: str) -> bool:
+        """Return whether the job still expects a return of this minion; False for an unknown job."""
+        with self._client.calling() as server:
+            pipe = server.pipeline(transaction=False)
+            pipe.sismember(keys.job_minions(jid), minion)
+            pipe.hexists(keys.ret(jid), minion)
+            expected, returned = pipe.execute()
+        return bool(expected) and not returned
+
     def meta(self, jid: str) -> dict[str, str]:
         """Return the hash of a job's counters (expected, answered, failed ...) and times as {name: text}; {} for an
         unknown job.

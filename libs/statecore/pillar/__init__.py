@@ -1,7 +1,8 @@
 """Pillar: data that the master sends to one minion only, compiled from SLS files of its own tree and external pillars.
 
 Merged in this order, later over earlier: SLS files by the top file, external pillars (before the SLS files with
-``ext_pillar_first``), the override given in the call.
+``ext_pillar_first``), the override given in the call. A master merges an override that only the minion vouches for last
+(``unseen``).
 
 Source: docs/protocol.md#pillar-transfer.
 """
@@ -46,6 +47,7 @@ def compile_pillar(
     renderers: Mapping[str, Function] | None = None,
     external: ExternalPillars | None = None,
     on_demand: Mapping[str, object] | None = None,
+    unseen: Mapping[str, object] | None = None,
     live: MutableMapping[str, object] | None = None,
     decrypt: Decrypt | None = None,
     memory: RenderMemory | None = None,
@@ -59,7 +61,8 @@ def compile_pillar(
     state_top, env_order, renderer, jinja_*.
 
     ``pillarenv`` limits the compilation to one pillarenv. ``override`` is merged over the result, and templates see it
-    as ``pillar``. ``renderers`` are the user's own, as "name.render". ``external`` runs the plugins of the option
+    as ``pillar``. ``unseen`` is merged over everything else after the decryption: no template, top file and plugin sees it.
+    ``renderers`` are the user's own, as "name.render". ``external`` runs the plugins of the option
     ``ext_pillar`` and of ``on_demand`` (one further plugin that the minion requests); None: no external pillars.
     ``live`` is the map that ``functions`` see as pillar; it is filled during the compilation. ``memory`` is a cache
     shared by the compilations for many minions. ``untrusted``: a stranger wrote the tree (``SlsTree``).
@@ -101,6 +104,8 @@ def compile_pillar(
     if decrypt is not None:
         data = decrypted(data, opts, decrypt, errors)
     known.update(data)
+    if unseen:
+        data = merging.merged(data, dict(unseen))
     return PillarResult(data, tuple(errors.messages))
 
 

@@ -43,6 +43,8 @@ class MinionDataRequest(NamedTuple):
     override: Mapping[str, object] | None = None
     #: Additional external pillar, {name: arguments}; only names in the option ``on_demand_ext_pillar`` are allowed.
     on_demand: Mapping[str, object] | None = None
+    #: Pillar that is merged last: nothing sees it while the pillar is compiled, and nothing in it is decrypted.
+    unseen: Mapping[str, object] | None = None
 
 
 def pillar_of(
@@ -80,6 +82,7 @@ def pillar_of(
         saltenv=wanted.saltenv,
         pillarenv=wanted.pillarenv,
         override=wanted.override,
+        unseen=wanted.unseen,
         on_demand=wanted.on_demand,
         # Plugins run on this machine, even if the minion manages another root.
         external=_ExternalPillars(loader, replace(ctx, opts=plugins, host=Host("/")), remembered),

@@ -214,6 +214,11 @@ class MasterOptions(StateOptions, FileserverOptions, WorkerOptions):
         "of the file",
     )
     autoreject_file: str = option("", "file of minion ids (globs, regular expressions) whose keys are rejected at once")
+    pillar_override_from_minions: bool = option(
+        False,
+        "let a pillar override that a minion sends choose its pillar, as Salt does; False: only an override that the master "
+        "published to the minion does, another one is merged last",
+    )
     permissive_pki_access: bool = option(
         False, "also use the files of autosign_file, autosign_grains_dir and autoreject_file that their group may write"
     )

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from masterstore.errors import TooLarge
 from saltern.kit.config.master import as_opts, public_options
+from saltern.mworker.pillar_overrides import is_published
 from saltern.mworker.quotas import Quota
 from saltern.mworker.worker_context import WorkerContext
 from statecore.model.secret_values import SECRET_PILLAR, secret_paths
@@ -50,14 +51,17 @@ def compile_pillar(
 
     ``load``: the minion's request. ``keep``: store the pillar for targeting, unless it has errors.
     """
+    override = _map(load.get("pillar_override"))
+    seen = override is not None and is_published(context, minion_id, override)
     wanted = MinionDataRequest(
         minion_id,
         _text(load.get("saltenv")),
         _text(load.get("pillarenv")),
-        _map(load.get("pillar_override")),
+        override if seen else None,
         _map(load.get("ext")),
+        None if seen else override,
     )
-    cached = context.options.pillar_cache and wanted.override is None and wanted.on_demand is None
+    cached = context.options.pillar_cache and override is None and wanted.on_demand is None
     environments = f"{wanted.saltenv or ''} {wanted.pillarenv or ''}"
     if cached:
         if load.get("clean_cache"):
@@ -75,7 +79,7 @@ def compile_pillar(
         result = result._replace(data=_with_secret_paths(result.data, context.options.secret_pillar))
     if context.options.pillar_opts:
         result = result._replace(data={**result.data, "master": public_options(context.options)})
-    plain = wanted.override is None and wanted.on_demand is None and not result.errors
+    plain = override is None and wanted.on_demand is None and not result.errors
     if keep and plain:
         context.keep_pillar(minion_id, result.data)
     if cached and not result.errors:
