@@ -637,6 +637,20 @@ MUTATIONS = (
         "test_targets_of_minions.py::test_expressions_that_need_backtracking_are_refused",
     ),
     Mutation(
+        "one address has half of the processes that are left",
+        "services/saltern/mworker/processes.py",
+        "    if own and own >= min(MAX_PER_MINION, free / 2):",
+        "    if own and own >= MAX_PER_MINION:",
+        "test_sign_in_processes.py::test_the_next_one_finds_a_process",
+    ),
+    Mutation(
+        "sign-ins and minions have a part of the processes",
+        "services/saltern/mworker/processes.py",
+        "    most, kind = (MAX_LOGINS,",
+        "    most, kind = (MAX_RUNNERS, '') if login else (MAX_RUNNERS, '')\n    _, _ = (MAX_LOGINS,",
+        "test_sign_in_processes.py::test_operators_find_a_process_whatever_the_others_do",
+    ),
+    Mutation(
         "an override of a minion is merged last",
         "services/saltern/mworker/commands/pillar.py",
         "seen = override is not None and is_published(context, minion_id, override)",

@@ -154,7 +154,7 @@ def _loop(role: Role, ready: Prepared) -> None:
                 worker_context.audit.seal_when_due()
                 processes.reap()
                 # A restart replaces this process, so it waits until no child process is left.
-                if not processes.pids and (worn := wear.out(watchdog.count, time.monotonic())):
+                if processes.idle and (worn := wear.out(watchdog.count, time.monotonic())):
                     break
         links.bye()
         processes.drain(DRAIN_SECONDS)
@@ -203,7 +203,8 @@ def _defer(links: ReqserverLinks, role: Role, processes: Processes, request: Wor
         links.answer_later(request, reply.refused)
 
     try:
-        processes.start(lambda: _send_deferred(role.options, links.link_keys, request, work), lost, reply.requester)
+        send = partial(_send_deferred, role.options, links.link_keys, request, work)
+        processes.start_in_turn(send, lost, reply.requester)
     except TooManyRunners as error:
         role.log.error("a minion's request is refused: %s", error)
         lost(f"was not started: {error}")

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import ipaddress
 import itertools
 import resource
 import select
@@ -27,6 +26,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from saltern.kit.config.reading import ConfigError, PortTaken
+from saltern.kit.links.peer_network import network_of
 from saltern.kit.process.rate_limit import Rate, RateLimiter
 from saltwire.zmtp import RequestConnection, ZmtpFault, reply_header
 
@@ -56,9 +56,6 @@ ADDRESS_BURST = 30.0
 
 #: Seconds after which a connection that is not read is looked at again.
 _PAUSE = 1.0
-
-#: Network prefix that counts as one address: a host has 2^64 addresses of IPv6.
-_PREFIX = 64
 
 #: Addresses over a rate that are remembered until they are reported.
 _MOST_LIMITED = 100
@@ -414,17 +411,6 @@ class MinionPort:
             now = time.monotonic()
             if now - peer.since >= _LASTING:
                 self._ended[peer.minion] = now
-
-
-def network_of(address: str) -> str:
-    """Return the text by which the rates count a peer: its IPv4 address, or the network of 64 bits of its IPv6 address."""
-    if ":" not in address:
-        return address
-    try:
-        six = ipaddress.IPv6Address(address.partition("%")[0])
-    except ValueError:
-        return address
-    return str(six.ipv4_mapped or ipaddress.IPv6Network((six, _PREFIX), strict=False))
 
 
 def _descriptors() -> int:

@@ -17,11 +17,13 @@ from typing import Any
 from masterstore.tokens import Token
 from saltern.kit.config.master import as_opts
 from saltern.kit.links.control import ControlError
+from saltern.kit.links.peer_network import network_of
 from saltern.kit.links.rights import may_come_from, rights_of_user
 from saltern.kit.links.sockets import NAMES
 from saltern.mworker import eauth
 from saltern.mworker.deferred_reply import DeferredReply
 from saltern.mworker.eauth.identity import EauthFault, Identity
+from saltern.mworker.processes import LOGIN
 from saltern.mworker.senders import Sender
 from saltern.mworker.worker_context import WorkerContext
 
@@ -60,7 +62,9 @@ def login(context: WorkerContext, sender: Sender, fields: Mapping[str, object]) 
     """
     user, password, backend = (_text(fields, name) for name in ("username", "password", "eauth"))
     address, kind = _text(fields, "address"), "session" if fields.get("kind") == "session" else "token"
-    subjects = [*([f"address {address}"] if address else []), f"user {backend} {user}"]
+    # A user of IPv6 chooses among 2**64 addresses.
+    network = network_of(address)
+    subjects = [*([f"address {network}"] if network else []), f"user {backend} {user}"]
     _check_rate(context, subjects)
     seconds = _seconds(fields.get("token_expire"))
 
@@ -71,7 +75,7 @@ def login(context: WorkerContext, sender: Sender, fields: Mapping[str, object]) 
             raise ControlError("EauthAuthenticationError", FAILED)
         return _new_token(context, identity, backend, kind, _allowed_seconds(context, identity, backend, seconds))
 
-    return DeferredReply(work, refused=None, requester=f"login {address or sender.client}")
+    return DeferredReply(work, refused=None, requester=f"{LOGIN}{network or sender.client}")
 
 
 def _checked(context: WorkerContext, backend: str, user: str, password: str, address: str) -> Identity | None:
