@@ -11,7 +11,7 @@ import contextlib
 import os
 import shutil
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from statecore.builtin.modules import archive, cron, ini, ssh
 from statecore.builtin.states import file as file_states
-from statecore.host import rooted_path
+from statecore.host import beneath
 from statecore.host.content import managed_file
 from statecore.host.content.managed_file import Attributes
 from statecore.model.errors import StatecoreError
@@ -202,16 +202,16 @@ def test_a_swap_between_finding_and_using_leads_no_state_out(tmp_path: Path, mom
     world = World(PlainMinion(tmp_path / "w"))
     before = world.seen()
     waiting = iter(moments)
-    found = rooted_path._walked
+    found = beneath.walked
 
-    def walked(ways: list[int], parts: list[str], follow: bool, *, strict: bool = False) -> str:
-        answer = found(ways, parts, follow, strict=strict)
+    def walked(ways: list[int], parts: Sequence[str], *, follow: bool, links: beneath.Links) -> str:
+        answer = found(ways, parts, follow=follow, links=links)
         if next(waiting, False):
             (world.restore if world.place.is_symlink() else world.swap)()
         return answer
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rooted_path, "_walked", walked)
+        patch.setattr(beneath, "walked", walked)
         told = world.state(name, 1)
     world.restore()
     assert world.seen() == before

@@ -11,13 +11,13 @@ import contextlib
 import os
 import random
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from statecore.host import rooted_path
+from statecore.host import beneath
 from statecore.model.errors import StatecoreError
 
 from .conftest import Case, PlayedHost, context, lay_out, load, write_tree
@@ -106,16 +106,16 @@ class World:
 @contextlib.contextmanager
 def adversary(world: World, moments: random.Random, patch: pytest.MonkeyPatch) -> Iterator[None]:
     """Swaps between finding and using."""
-    found = rooted_path._walked
+    found = beneath.walked
 
-    def walked(ways: list[int], parts: list[str], follow: bool, *, strict: bool) -> str:
-        answer = found(ways, parts, follow, strict=strict)
+    def walked(ways: list[int], parts: Sequence[str], *, follow: bool, links: beneath.Links) -> str:
+        answer = found(ways, parts, follow=follow, links=links)
         if moments.random() < 0.2:
             world.swap()
         return answer
 
     with patch.context() as patched:
-        patched.setattr(rooted_path, "_walked", walked)
+        patched.setattr(beneath, "walked", walked)
         yield
 
 
