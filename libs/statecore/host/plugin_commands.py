@@ -14,8 +14,9 @@ from statecore.model.values import to_float
 
 log = logging.getLogger(__name__)
 
-#: Minion ids that are safe as arguments: no special characters of a shell, and no leading dash.
-_PLAIN_ID = re.compile(r"[\w.@:+~][\w.@:+~-]*")
+#: Minion ids that are safe as arguments: no special characters of a shell, no dash or plus sign at the beginning (options),
+#: and no "~" at the beginning or behind a colon, where a shell puts a home directory.
+_PLAIN_ID = re.compile(r"(?!.*:~)[\w.@:][\w.@:+~-]*")
 
 #: Time limit of a command in seconds, without the option ``ext_pillar_timeout``.
 _TIMEOUT = 30
@@ -23,7 +24,7 @@ _TIMEOUT = 30
 
 def checked_id(minion_id: str) -> str:
     """Return the minion id when it is safe as an argument of a command. Raises CommandError for special characters."""
-    if not _PLAIN_ID.fullmatch(minion_id):
+    if minion_id in (".", "..") or not _PLAIN_ID.fullmatch(minion_id):
         raise CommandError(f"the minion's id '{minion_id}' holds what a command must not be given")
     return minion_id
 

@@ -116,6 +116,9 @@ class _Inventory:
     def _files(self, pattern: str) -> Iterator[tuple[str, Path]]:
         """Yield (class name, path of its file) for a class name, or for all classes that a glob matches."""
         classes = self._root / "classes"
+        if pattern.startswith("/") or ".." in pattern.split("/") or not pattern.isprintable():
+            # Templates of node files may write a grain here.
+            raise CommandError(f"saltclass: {ascii(pattern)[:80]} is no name of a class")
         nested = pattern.replace(".", "/")
         found: dict[str, Path] = {}
         for relative in (f"{pattern}.yml", f"{nested}.yml", f"{nested}/init.yml"):

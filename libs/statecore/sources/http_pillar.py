@@ -9,9 +9,13 @@ from urllib.parse import quote, urlsplit
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
+from statecore.model.substitution import UnsafeValue, plain_text, segment
 from statecore.model.values import traverse
 
-_GRAIN = re.compile(r"<(.*?)>")
+#: ``%s``, the minion's id, or ``<grain>``.
+_FIELD = re.compile(r"%s|<(.*?)>")
+
+_HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?")
 
 
 @dataclass(frozen=True)
@@ -50,9 +54,7 @@ class HttpPillar:
 
         Raises CommandError if a grain is missing or the server does not send data of the pillar's format.
         """
-        place = url.replace("%s", quote(minion_id, safe=""))
-        if with_grains:
-            place = _GRAIN.sub(lambda found: _grain(ctx, found[1]), place)
+        place = _address(ctx, url, minion_id, with_grains=with_grains)
         login = {"header_dict": header_dict, "auth": auth, "username": username, "password": password}
         try:
             answer = ctx.call("http.query", place, decode=True, decode_type=self.decode_type, status=True, **login)
@@ -71,9 +73,33 @@ def _shown(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
-def _grain(ctx: Context, name: str) -> str:
+def _address(ctx: Context, url: str, minion_id: str, *, with_grains: bool) -> str:
+    """Return a URL with the minion's id and grains in their places. Raises CommandError if a grain is missing, or would change
+    what the URL means.
+    """
+    scheme = url.find("://") + 3 if "://" in url else 0
+    host_ends = min((at for at in (url.find(mark, scheme) for mark in "/?#") if at >= 0), default=len(url))
+    query_begins = min((at for at in (url.find(mark, scheme) for mark in "?#") if at >= 0), default=len(url))
+
+    def text(found: re.Match[str]) -> str:
+        if found[1] is not None and not with_grains:
+            return found[0]
+        value = minion_id if found[1] is None else _grain(ctx, found[1])
+        what = "the minion's id" if found[1] is None else f"the grain '{found[1]}'"
+        if found.start() < host_ends:
+            if not _HOST.fullmatch(plain_text(value, what)):
+                raise UnsafeValue(f"{what} must be a part of a host's name, not {ascii(value)[:80]}")
+            return str(value)
+        if found.start() < query_begins:
+            # Servers resolve ".." and often read %2F as a slash: it would be another minion's path.
+            return quote(segment(value, what), safe="")
+        return quote(str(value), safe="")
+
+    return _FIELD.sub(text, url)
+
+
+def _grain(ctx: Context, name: str) -> object:
     value = traverse(ctx.grains, name)
     if not value:
         raise CommandError(f"the minion has no grain '{name}', which the URL names")
-    # Grains are the minion's own words: a slash would lead to another minion's path.
-    return quote(str(value), safe="")
+    return value

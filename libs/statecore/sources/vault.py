@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import urllib.parse
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -121,12 +122,17 @@ class VaultClient:
     def _exchange(
         self, method: str, path: str, body: Mapping[str, object] | None, headers: Mapping[str, str]
     ) -> Answer:
+        if not {"", ".", ".."}.isdisjoint(path.rstrip("/").split("/")) or not path.isprintable():
+            # Servers and proxies resolve such names: the request would reach another secret, or another interface.
+            raise CommandError(
+                f"Vault: {path!a} is no path of a secret: it has empty names, '..' or control characters"
+            )
         more = {"X-Vault-Namespace": self.namespace} if self.namespace else {}
         more |= {"Content-Type": "application/json"} if body is not None else {}
         try:
             return exchange(
                 Exchange(
-                    url=f"{self.url}/v1/{path}",
+                    url=f"{self.url}/v1/{urllib.parse.quote(path)}",
                     method=method,
                     headers={**headers, **more},
                     body=None if body is None else json.dumps(body).encode(),

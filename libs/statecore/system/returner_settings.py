@@ -8,7 +8,10 @@ Salt: salt/returners/__init__.py.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
+
+from statecore.model.substitution import segment
 
 
 def settings_of(
@@ -33,3 +36,27 @@ def _setting(option: Callable[..., object], name: str, profile: str, key: str, d
         if value not in (None, ""):
             return value
     return default
+
+
+def with_grains(text: str, grains: Mapping[str, object], *, path: bool = False) -> str:
+    """Return a text of the settings with each ``{grain}`` replaced by the grain of this name, or by nothing if there is none.
+
+    ``path``: the text is a path; raises UnsafeValue for a grain that is not one name of a path.
+    """
+
+    def value(found: re.Match[str]) -> str:
+        given = grains.get(found[1], "")
+        return segment(given, f"the grain {found[1]}") if path and given not in ("", None) else str(given)
+
+    return re.sub(r"\{([^{}]*)\}", value, text)
+
+
+#: Keys of a return that choose a returner's settings, such as its server and its file.
+_CHOOSES = frozenset({"ret_config", "ret_kwargs"})
+
+
+def without_settings(data: Mapping[str, object]) -> dict[str, object]:
+    """Return the data of a return or an event without what chooses settings of returners. The data is a minion's own: on the
+    master, it must not choose the server, the file or the credentials.
+    """
+    return {name: value for name, value in data.items() if name not in _CHOOSES}

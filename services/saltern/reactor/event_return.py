@@ -21,6 +21,7 @@ from saltern.kit.config.master import MasterOptions
 from saltern.kit.links.event_bus import unpack
 from saltern.reactor.following import BLOCK_SECONDS, follow_until
 from statecore.model.errors import NotAvailable
+from statecore.system.returner_settings import without_settings
 
 if TYPE_CHECKING:
     from statecore.runtime.runtime import Runtime
@@ -78,7 +79,7 @@ class EventReturns:
         self._queued_ids.append(stream_id)
         if not self._events:
             self._since = self._clock()
-        self._events.append({"tag": tag, "data": dict(data)})
+        self._events.append({"tag": tag, "data": without_settings(data)})
         if len(self._events) > min(options.event_return_queue, _MOST):
             self.flush()
         else:

@@ -27,6 +27,7 @@ from saltern.kit.links.event_bus import unpack
 from saltern.reactor.following import BLOCK_SECONDS, follow_until
 from saltwire import tags
 from statecore.model.errors import NotAvailable
+from statecore.system.returner_settings import without_settings
 
 if TYPE_CHECKING:
     from statecore.runtime.runtime import Runtime
@@ -203,7 +204,7 @@ def _own_job_arguments(data: dict[str, object]) -> tuple[object, ...]:
 
 
 def _returner_arguments(data: dict[str, object]) -> tuple[object, ...]:
-    return ({name: value for name, value in data.items() if name not in ("_stamp", "cmd")},)
+    return ({name: value for name, value in without_settings(data).items() if name not in ("_stamp", "cmd")},)
 
 
 #: Map of an event's kind to the returner's function and the arguments for it.

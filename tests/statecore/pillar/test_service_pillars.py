@@ -143,7 +143,7 @@ def test_hiera(tmp_path: Path, compiled: Compiled, monkeypatch: pytest.MonkeyPat
     assert "the program hiera is not installed" in error_of(compiled([{"hiera": "/etc/hiera.yaml"}]))
     monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
     words = compiled([{"hiera": "/etc/hiera.yaml"}])["words"]
-    assert words == ["-c", "/etc/hiera.yaml", "id=web1", "os=Debian", "role=we b/1"]
+    assert words == ["-c", "/etc/hiera.yaml", "--", "id=web1", "os=Debian", "role=we b/1"]
 
 
 @pytest.mark.parametrize(
@@ -315,7 +315,7 @@ def test_vault(wanted: list[Any], expected: Any, vault: dict[str, Any], compiled
 
 
 def test_vault_merges_lists(vault: dict[str, Any], compiled: Compiled) -> None:
-    conf = {"conf": "path=secret/{pillar[paths]}", "merge_lists": True, "nesting_key": "v"}
+    conf = {"conf": "path=secret/{pillar[paths]}", "merge_lists": True, "nesting_key": "v", "slashes": True}
     own = compiled([{"vault": conf}], pillar="paths: [salt, minions/web1]\n", **vault)
     assert own["v"]["l"] == [1, 2]
 

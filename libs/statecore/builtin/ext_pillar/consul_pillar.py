@@ -23,7 +23,7 @@ import urllib.parse
 from collections.abc import Mapping
 from typing import Any
 
-from statecore.model import yaml
+from statecore.model import substitution, yaml
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, TargetError
 from statecore.model.values import traverse, update
@@ -65,10 +65,12 @@ def ext_pillar(ctx: Context, minion_id: str, pillar: dict[str, object], conf: st
     below, rest = _taken(rest, r"pillar_root=(\S*)")
     expand, rest = _taken(rest, r"(?i)expand_keys=(\S*)")
     profile, _ = _taken(rest, r"(?:profile=)?(\S+)")
-    names = {name: traverse(ctx.grains, name) for name in ("role", "environment")}
+    names: dict[str, object] = {name: traverse(ctx.grains, name) for name in ("role", "environment")}
+    names["minion_id"] = minion_id
     try:
-        path = (root % {"minion_id": minion_id, **names}).rstrip("/")
-    except (KeyError, ValueError, TypeError) as error:
+        # As in Salt, a grain that is missing is the name None.
+        path = substitution.percent_filled(root, lambda name: _name(names, name)).rstrip("/")
+    except (substitution.MalformedPattern, substitution.MissingValue) as error:
         raise CommandError(f"root={root} is malformed: {error}") from error
     settings = _settings(ctx, profile)
     found: dict[str, object] = {}
@@ -78,6 +80,11 @@ def ext_pillar(ctx: Context, minion_id: str, pillar: dict[str, object], conf: st
     for part in reversed([part for part in below.split("/") if part]):
         found = {part: found}
     return found
+
+
+def _name(names: Mapping[str, object], name: str) -> str:
+    value = substitution.value_of(name, names)
+    return "None" if value is None else substitution.segment(value, f"the grain {name}")
 
 
 def _taken(text: str, pattern: str) -> tuple[str, str]:
@@ -107,8 +114,12 @@ def _datacenter(named: object, pillarenv: str) -> object:
     for pattern, target in sorted(named.items(), key=lambda row: (-len(row[0]), row[0])):
         found = re.match(pattern, pillarenv)
         if found is not None:
-            return str(target).format(**found.groupdict())
+            return _with_groups(str(target), found.groupdict())
     return None
+
+
+def _with_groups(target: str, groups: Mapping[str, object]) -> str:
+    return substitution.filled(target, lambda name: str(substitution.value_of(name, groups)))
 
 
 def _items(settings: Mapping[str, Any], path: str) -> list[tuple[str, bytes | None]]:

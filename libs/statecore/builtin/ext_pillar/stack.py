@@ -8,7 +8,8 @@ import copy
 import glob
 import logging
 import os
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TypeVar
 
@@ -17,6 +18,7 @@ import jinja2
 from statecore.model import yaml
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
+from statecore.model.substitution import segment
 from statecore.model.values import traverse
 from statecore.render.filters import FILTERS, TESTS
 from statecore.render.jinja import SaltFunctions
@@ -58,7 +60,8 @@ def _chosen(ctx: Context, pillar: Mapping[str, object], choices: Mapping[str, ob
     """Return the paths of the configuration files that values of grains, pillar or options select. ``choices`` has the
     keyword arguments of the external pillar.
     """
-    env = str(ctx.opts.get("pillarenv") or ctx.opts.get("saltenv") or "base")
+    # The minion chooses the name of its pillarenv, which becomes a part of paths.
+    env = segment(ctx.opts.get("pillarenv") or ctx.opts.get("saltenv") or "base", "the pillarenv")
     sources: Mapping[str, Mapping[str, object]] = {"pillar": pillar, "grains": ctx.grains, "opts": ctx.opts}
     found: list[str] = []
     for choice, files in choices.items():
@@ -86,12 +89,17 @@ class _Layers:
     def __init__(self, ctx: Context, minion_id: str, pillar: Mapping[str, object], path: str) -> None:
         self._path = path
         self._directory = Path(path).parent
+        self._roots = _directories(ctx.opts)
+        #: Texts among the grains that a list of files would read as several names or as a pattern.
+        self._unsafe = {text: _safe(text) for text in _texts(ctx.grains) if _safe(text) != text}
+        self._listing = False
         salt = SaltFunctions(ctx.functions)
         self._templates = ClosedEnvironment(
             limits=Limits.of(ctx.opts),
             functions=salt,
             loader=jinja2.FileSystemLoader(self._directory),
             extensions=["jinja2.ext.do", SerializerExtension],
+            finalize=self._printed,
         )
         self._templates.filters.update(FILTERS)
         self._templates.tests.update(TESTS)
@@ -111,9 +119,7 @@ class _Layers:
         """Return the pillar data ``stack`` with each listed YAML file merged over it, in order. Raises CommandError if
         a file cannot be rendered, parsed or merged.
         """
-        for item in _listed(self._rendered(self._path, stack=stack)):
-            if not item.strip():
-                continue
+        for item in self._items(stack):
             # A pattern may be absolute or contain `..`, which pathlib's glob does not allow.
             paths = sorted(glob.glob(str(self._directory / item)))  # noqa: PTH207
             if not paths:
@@ -126,6 +132,38 @@ class _Layers:
                     except CommandError as error:
                         raise CommandError(f"{path}: {error}") from error
         return stack
+
+    def _items(self, stack: dict[str, object]) -> Iterator[str]:
+        """Yield the patterns of files that the configuration file lists for this minion. Raises CommandError for a pattern
+        that leads to a directory which the file does not name itself.
+        """
+        self._listing = True
+        try:
+            text = self._rendered(self._path, stack=stack)
+        finally:
+            self._listing = False
+        named = [*self._roots, *_named_outside(Path(self._path).read_text("utf-8"))]
+        for item in _listed(text):
+            if not item.strip():
+                continue
+            outside = item.startswith("/") or ".." in item.split("/")
+            if outside and not any(_begins(item, start) for start in named):
+                raise CommandError(
+                    f"{self._path}: {ascii(item)[:120]} leads to a directory that the file does not name; "
+                    "write the directory as a text, without a grain in it"
+                )
+            yield item
+
+    def _printed(self, value: object) -> object:
+        """Return what ``{{ value }}`` prints. In a list of files, texts of grains have no line ends and no wildcards: the
+        minion chooses its grains, and would choose the files of others by them.
+        """
+        if not self._listing or not self._unsafe or isinstance(value, jinja2.Undefined):
+            return value
+        text = str(value)
+        for unsafe, safe in self._unsafe.items():
+            text = text.replace(unsafe, safe)
+        return text
 
     def _layer(self, path: str, stack: dict[str, object]) -> object:
         text = self._rendered(path, stack=stack, ymlpath=path)
@@ -143,6 +181,48 @@ class _Layers:
             line = f":{_line(error)}" if _line(error) else ""
             kind = type(error).__name__
             raise CommandError(f"Stack pillar template render error in {path}{line}: {kind}: {error}") from error
+
+
+def _texts(value: object) -> Iterator[str]:
+    """Yield the texts in grains, at any depth, also those that are keys."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _texts(key)
+            yield from _texts(item)
+    elif isinstance(value, list | tuple | set):
+        for item in value:
+            yield from _texts(item)
+
+
+def _safe(text: str) -> str:
+    """Return a text of one line, in which glob's wildcards stand for themselves."""
+    return glob.escape("".join(character if character.isprintable() else " " for character in text))
+
+
+#: A path in the text of a configuration file that is absolute or has ``..``, up to the first variable or wildcard.
+_OUTSIDE = re.compile(r"(?<![\w./}-])(?:/|\.\./|[\w.-]+(?:/[\w.-]+)*/\.\./)[^\s'\"{}*?\[\],;%]*")
+
+
+def _named_outside(text: str) -> list[str]:
+    """Return the beginnings of paths outside of the stack's directory that the text of a configuration file names."""
+    return [found[0] for found in _OUTSIDE.finditer(text)]
+
+
+def _directories(opts: Mapping[str, object]) -> list[str]:
+    """Return the directories of ``pillar_roots`` and ``file_roots``, which a template may print."""
+    options = [opts.get(name) for name in ("pillar_roots", "file_roots")]
+    roots = [root for option in options if isinstance(option, Mapping) for root in option.values()]
+    return [f"{directory}/" for root in roots if isinstance(root, list | tuple) for directory in root]
+
+
+def _begins(item: str, start: str) -> bool:
+    """Return whether a path is ``start``, or below it without ``..``. ``/`` and ``../`` alone are not enough."""
+    if start == "/" or not item.startswith(start):
+        return False
+    rest = item[len(start) :]
+    return ".." not in rest.split("/") and (not rest or start.endswith("/") or "/" not in rest or rest.startswith("/"))
 
 
 def _line(error: BaseException) -> int:

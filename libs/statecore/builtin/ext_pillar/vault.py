@@ -18,10 +18,11 @@ The option ``vault`` says where the server is and how to log in (see ``statecore
 
 from __future__ import annotations
 
+import itertools
 import logging
-import string
 from collections.abc import Iterator, Mapping
 
+from statecore.model import substitution
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
 from statecore.model.values import merge
@@ -38,18 +39,21 @@ def ext_pillar(
     nesting_key: str | None = None,
     merge_strategy: str | None = None,
     merge_lists: bool | None = None,
+    slashes: bool = False,
 ) -> dict[str, object]:
     """Return the fields of secrets. A secret that does not exist, or that the server does not let the master read, has none.
 
     conf
         ``path=`` and the path of the secrets. ``{minion}`` is the minion's id, ``{pillar[KEY]}`` a value of the pillar so
-        far; a list stands for several paths
+        far, ``{grains[KEY]}`` a grain; a list stands for several paths. Each value is one name of the path
     nesting_key
         key of pillar for the fields; without it they stand at the top
     merge_strategy, merge_lists
         how several secrets are merged, instead of by pillar_source_merging_strategy and pillar_merge_lists
+    slashes
+        True: values of pillar may be paths of several names, such as ``apps/web``
 
-    Raises CommandError if the server does not answer, or ``conf`` names no path.
+    Raises CommandError if the server does not answer, ``conf`` names no path, or a value is not a name.
     """
     pattern = next((word.removeprefix("path=") for word in conf.split() if word.startswith("path=")), "")
     if not pattern:
@@ -59,7 +63,7 @@ def ext_pillar(
     strategy = merge_strategy or str(ctx.opts.get("pillar_source_merging_strategy") or "smart")
     lists = bool(ctx.opts.get("pillar_merge_lists")) if merge_lists is None else merge_lists
     found: dict[str, object] = {}
-    for path in _paths(pattern, {"minion": minion_id, "pillar": pillar}):
+    for path in _paths(pattern, {"minion": minion_id, "pillar": pillar, "grains": ctx.grains}, slashes=slashes):
         found = merge(found, _secret(client, path), strategy, lists=lists)
     return {nesting_key: found} if nesting_key else found
 
@@ -76,20 +80,21 @@ def _secret(client: VaultClient, path: str) -> dict[str, object]:
     return fields or {}
 
 
-def _paths(pattern: str, values: Mapping[str, object]) -> Iterator[str]:
-    """Yield the paths that a path pattern of the configuration stands for: one, or one for each item of a value that
-    is a list. If a value is missing, log a warning and yield none.
+def _paths(pattern: str, values: Mapping[str, object], *, slashes: bool) -> Iterator[str]:
+    """Yield the paths that a path pattern of the configuration stands for: one, or one for each combination of the items of
+    values that are lists. If a value is missing, log a warning and yield none.
     """
-    formatter = string.Formatter()
     try:
-        for _, name, _, _ in formatter.parse(pattern):
-            value = formatter.get_field(name, (), values)[0] if name else None
-            if isinstance(value, list):
-                for item in value:
-                    yield from _paths(pattern.replace(f"{{{name}}}", str(item)), values)
-                return
-        yield pattern.format(**values)
-    except (KeyError, IndexError, AttributeError, TypeError) as error:
-        log.warning("the external pillar vault: the path %s names a value that is not there: %s", pattern, error)
-    except ValueError as error:
-        raise CommandError(f"the path '{pattern}' is malformed: {error}") from error
+        fields = list(dict.fromkeys(substitution.fields_of(pattern)))
+        found = {field: substitution.value_of(field, values) for field in fields}
+    except substitution.MissingValue as missing:
+        log.warning("the external pillar vault: the path %s names a value that is not there: %s", pattern, missing)
+        return
+    choices = [value if isinstance(value, list) else [value] for value in found.values()]
+    for chosen in itertools.product(*choices):
+        texts = {
+            # Only the master's own data may name more than one segment, and only if the operator says so.
+            field: substitution.path_value(value, field, slashes=slashes and field.startswith("pillar["))
+            for field, value in zip(fields, chosen, strict=True)
+        }
+        yield substitution.filled(pattern, texts.__getitem__)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import html
 import json
-import re
 import smtplib
 from collections.abc import Iterator, Mapping, Sequence
 from email.message import EmailMessage
@@ -25,7 +24,7 @@ from statecore.model.context import Context
 from statecore.model.errors import CommandError, HostError
 from statecore.system.mail import Server, send
 from statecore.system.return_json import plain
-from statecore.system.returner_settings import settings_of
+from statecore.system.returner_settings import settings_of, with_grains
 
 VIRTUAL = "highstate"
 
@@ -83,7 +82,7 @@ def returner(ctx: Context, ret: Mapping[str, object]) -> None:
     if settings["report_delivery"] == "smtp":
         _mail(ctx, settings, text, form, failed=bool(failed))
     else:
-        name = _with_grains(ctx, settings["file_output"])
+        name = with_grains(str(settings["file_output"]), ctx.grains, path=True)
         try:
             managed_file.replace(ctx.host, ctx.host.path(name), text.encode(), Attributes())
         except (OSError, HostError) as error:
@@ -186,7 +185,7 @@ def _mail(ctx: Context, settings: Mapping[str, Any], text: str, form: str, *, fa
         raise CommandError("settings are missing: highstate.smtp_server and highstate.smtp_recipients")
     message = EmailMessage()
     subject = settings["smtp_failure_subject" if failed else "smtp_success_subject"]
-    message["Subject"] = " ".join(_with_grains(ctx, subject).split())
+    message["Subject"] = " ".join(with_grains(str(subject), ctx.grains).split())
     message["From"], message["To"] = sender, ", ".join(receivers)
     message.set_content(text, subtype=form)
     server = Server(
@@ -200,10 +199,3 @@ def _mail(ctx: Context, settings: Mapping[str, Any], text: str, form: str, *, fa
         send(server, message, sender, receivers)
     except (smtplib.SMTPException, OSError) as error:
         raise CommandError(f"mail server {server.host}:{server.port}: {error}") from error
-
-
-def _with_grains(ctx: Context, text: object) -> str:
-    """Return a text with each ``{grain}`` replaced by the minion's grain of this name, or by nothing if the minion
-    lacks it.
-    """
-    return re.sub(r"\{([^{}]*)\}", lambda match: str(ctx.grains.get(match[1], "")), str(text))

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from statecore.host.content import data_files
 from statecore.model.context import Context
+from statecore.model.substitution import segment
 
 _KEPT = ("return", "retcode", "success")
 
@@ -21,7 +22,7 @@ def returner(ctx: Context, ret: Mapping[str, object]) -> None:
     jid = str(ret["jid"])
     digest = hashlib.new(str(ctx.opts.get("hash_type") or "sha256"), jid.encode()).hexdigest()
     job = Path(str(ctx.opts["cachedir"])) / "jobs" / digest[:2] / digest[2:]
-    place = job / str(ret["id"])
+    place = job / segment(ret["id"], "the minion's id")
     if (place / "return.p").exists():
         # As in Salt, a second return of the same job is ignored.
         return

@@ -8,7 +8,6 @@ or a whole address), ``success_title`` (default ``{id} | Succeeded``), ``failure
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode, urljoin
@@ -17,7 +16,7 @@ from statecore.model import yaml
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
 from statecore.system.return_json import plain
-from statecore.system.returner_settings import settings_of
+from statecore.system.returner_settings import settings_of, with_grains
 
 _SERVICES = "https://hooks.slack.com/services/"
 
@@ -55,7 +54,7 @@ def _post(ctx: Context, ret: Mapping[str, Any], author: str) -> bool:
     success = ret.get("retcode", 1) == 0
     title = str(settings["success_title" if success else "failure_title"])
     head = {
-        "fallback": _with_grains(ctx, title),
+        "fallback": with_grains(title, ctx.grains),
         "color": "#272727",
         "author_name": author,
         "author_link": str(ctx.grains.get("localhost", "")),
@@ -113,7 +112,3 @@ def _task(key: str, state: Mapping[str, Any]) -> str:
 def _counted(colour: str, title: str, names: list[str], *, tasks: bool) -> dict[str, Any]:
     fields = {"fields": [{"value": name, "short": False} for name in names]} if tasks and names else {}
     return {"color": colour, "title": f"{title}: {len(names)}", **fields}
-
-
-def _with_grains(ctx: Context, text: str) -> str:
-    return re.sub(r"\{([^{}]*)\}", lambda match: str(ctx.grains.get(match[1], "")), text)

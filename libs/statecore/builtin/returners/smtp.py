@@ -50,11 +50,15 @@ def returner(ctx: Context, ret: Mapping[str, object]) -> None:
         raise CommandError(f"settings are missing: {', '.join(f'smtp.{name}' for name in missing)}")
     receivers = [part.strip() for part in str(settings["to"]).split(",") if part.strip()]
     fields = [part.strip() for part in str(settings["fields"] or "").split(",")]
-    subject = " ".join([str(settings["subject"]), *(str(ret[field]) for field in fields if field in ret)])
+    # Fields of a return are data. Only the subject of the configuration is a template.
+    subject = [
+        _rendered(ctx, str(settings["subject"]), settings, ret),
+        *(str(ret[name]) for name in fields if name in ret),
+    ]
     message = EmailMessage()
     message["From"], message["To"] = str(settings["from"]), ", ".join(receivers)
     message["Date"] = formatdate(localtime=True)
-    message["Subject"] = " ".join(_rendered(ctx, subject, settings, ret).split())
+    message["Subject"] = " ".join(" ".join(subject).split())
     text = _rendered(ctx, _template(ctx, settings), settings, ret)
     message.set_content(_encrypted(ctx, str(settings["gpgowner"]), receivers, text) if settings["gpgowner"] else text)
     server = Server(
