@@ -68,6 +68,25 @@ class JobFinder:
                 return
             cursor = page.cursor
 
+    def minions_among(self, jids: Sequence[str], minions: Sequence[str]) -> dict[str, tuple[frozenset[str], bool]]:
+        """Return {JID: (those of ``minions`` from which the job expects returns, whether it expects no others)}, read in
+        one round trip.
+        """
+        with self._client.calling() as server:
+            pipe = server.pipeline(transaction=False)
+            for jid in jids:
+                pipe.scard(keys.job_minions(jid))
+                if minions:
+                    pipe.smismember(keys.job_minions(jid), list(minions))
+            answers = iter(pipe.execute())
+        found: dict[str, tuple[frozenset[str], bool]] = {}
+        for jid in jids:
+            count = next(answers)
+            held = next(answers) if minions else ()
+            among = frozenset(name for name, there in zip(minions, held, strict=False) if there)
+            found[jid] = among, len(among) == count
+        return found
+
     def lives(self, jobs: Sequence[Job]) -> dict[str, dict[str, Life]]:
         """Map of JID to {minion id: Life}: the state of these jobs on each minion, read in one round trip.
 

@@ -135,6 +135,7 @@ class Jobs(Lives):
         when_back_until_ms: int = 0,
         pinned: bool = False,
         audited: Mapping[str, object] | None = None,
+        owner: str = "",
     ) -> Published:
         """Reserve the JID, record the job and append it to the publications, all or nothing, in one round trip.
 
@@ -148,8 +149,8 @@ class Jobs(Lives):
         ``when_back_until_ms``: until this time the job is kept for absent minions; 0: it does not wait.
         ``pinned``: publish to the ids in ``expected`` instead of the target. ``audited``: fields of an entry that is
         appended to the audit record in the same step; None: no entry. If the entry cannot be appended, StoreError is
-        raised and nothing is published. All times are milliseconds since
-        1970.
+        raised and nothing is published. ``owner``: text that names the sender; the job cache keeps it in the load (field
+        ``owner``), and it is not published. All times are milliseconds since 1970.
         """
         jid, functions = str(load["jid"]), _functions(load.get("fun"))
         user, fun, tgt = str(load.get("user", "")), _shown(load.get("fun")), _shown(load.get("tgt"))
@@ -163,7 +164,7 @@ class Jobs(Lives):
         named = {"tgt": list(expected), "tgt_type": "list"} if pinned else {}
         # Time of recording: an old entry of the stream cannot be written into it again.
         also = {"expected": list(expected), "replay_until": replay_until_ms, "recorded_ms": now_ms}
-        sent, kept = values.dumps({**load, **named, **also}), values.dumps(load)
+        sent, kept = values.dumps({**load, **named, **also}), values.dumps({**load, "owner": owner} if owner else load)
         arguments: list[str | int | bytes] = [jid, kept, ttl, now_ms, keys.REQUEST_TTL, keys.PUBLICATIONS_KEPT]
         arguments += [user, fun, tgt, sent, jid_ms(jid), replay_until_ms, when_back_until_ms, away_since_ms]
         record = load_record(jid, kept, replay_until_ms, when_back_until_ms)

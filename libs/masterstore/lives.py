@@ -252,7 +252,10 @@ class Lives:
                 record = load_record(text(jid), load, replay_until, when_back_until)
                 self._records.check(LOAD, record, code, key)
                 until = when_back_until if limit == 0 else replay_until
-                loads.append(values.loads_map(load, key) | {"replay_until": until})
+                found = values.loads_map(load, key) | {"replay_until": until}
+                # Whose job it is, is for the job cache alone.
+                found.pop("owner", None)
+                loads.append(found)
             except StoreCorrupt as error:
                 self._client.faults.report(error.key, str(error))
         return sorted(loads, key=lambda load: str(load.get("jid")))

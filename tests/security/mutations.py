@@ -49,11 +49,54 @@ _AUDIT = "libs/masterstore/audit_chain.py"
 _LOGINS = "services/saltern/mworker/commands/logins.py"
 _CONFINEMENT = "libs/statecore/lsp/confinement.py"
 _RENDERER = "libs/statecore/lsp/worker.py"
+_JOB_VIEWS = "services/saltern/mworker/commands/job_views.py"
 _AUTHORISE = "services/saltern/mworker/authorise.py"
 
 _TREE = "libs/statecore/host/content/guarded_tree.py"
 
 MUTATIONS = (
+    Mutation(
+        "@jobs changes no job",
+        "services/saltern/kit/links/rights.py",
+        "by_module = call.fun not in CHANGE_A_JOB",
+        "by_module = True",
+        "test_rights_matrix.py::test_each_command_does_what_the_matrix_says",
+    ),
+    Mutation(
+        "a job is repeated by the rights of its sender",
+        _HANDLER,
+        "self._authorise(sender if by_sender and not is_role(sender) else carrier, row, fields)",
+        "self._authorise(carrier, row, fields)",
+        "test_rights_matrix.py::test_each_command_does_what_the_matrix_says",
+    ),
+    Mutation(
+        "others' jobs are seen on covered minions alone",
+        _JOB_VIEWS,
+        "found[job.jid] = JobView(None if arguments else minions, arguments)",
+        "found[job.jid] = JobView(None, arguments)",
+        "test_rights_matrix.py::test_each_command_does_what_the_matrix_says",
+    ),
+    Mutation(
+        "arguments of others' jobs are for those who might have run them",
+        _JOB_VIEWS,
+        "arguments = complete and self._might_have_run(job, minions)",
+        "arguments = True",
+        "test_rights_matrix.py::test_each_command_does_what_the_matrix_says",
+    ),
+    Mutation(
+        "a job belongs to its sender, not to a name",
+        _JOB_VIEWS,
+        'return load.get("owner") == self._sender.owner',
+        'return load.get("user") == self._sender.name',
+        "test_rights_of_jobs.py::test_a_name_makes_no_owner",
+    ),
+    Mutation(
+        "filters tell nothing about what is not seen",
+        "services/saltern/mworker/commands/jobs.py",
+        "and (view.whole or not only_whole)",
+        "",
+        "test_rights_matrix.py::test_each_command_does_what_the_matrix_says",
+    ),
     Mutation(
         "api_acl is asked when a user signs in",
         _LOGINS,

@@ -13,7 +13,7 @@ from tests.services.mworker.conftest import Worker
 NewWorker = Callable[..., Worker]
 
 #: Operator -> its row of publisher_acl.
-ACL: dict[str, Any] = {"ann": ["test.ping"], "bob": ["test.version"]}
+ACL: dict[str, Any] = {"ann": ["test.ping"], "bob": ["test.version"], "carl": ["@jobs"]}
 
 
 @pytest.fixture
@@ -90,8 +90,16 @@ def test_a_changed_question_is_refused(master: Worker, attack: str) -> None:
         ("eve", {"control_acl": {"eve": []}}),
         ("eve", {"control_acl": {"eve": ["@runner"]}}),
         ("bob", {"control_acl": {"bob": ["test.version"]}}),
+        ("bob", {}),
     ],
-    ids=["no row", "an empty row", "an empty row of control_acl", "runners alone", "another function, no @jobs"],
+    ids=[
+        "no row",
+        "an empty row",
+        "an empty row of control_acl",
+        "runners alone",
+        "another function, no @jobs",
+        "another function on the same minions",
+    ],
 )
 def test_a_job_of_somebody_else_is_not_asked_about(new_worker: NewWorker, client: str, acl: dict[str, Any]) -> None:
     master = new_worker(**({"publisher_acl": ACL} | acl))
@@ -100,10 +108,10 @@ def test_a_job_of_somebody_else_is_not_asked_about(new_worker: NewWorker, client
     assert master.control("publish", client, **question(jid))[0] == "AuthorizationError"
 
 
-@pytest.mark.parametrize("client", ["ann", "bob"])
+@pytest.mark.parametrize("client", ["ann", "carl"])
 @pytest.mark.ordinary
 def test_a_waiting_command_may_ask(master: Worker, client: str) -> None:
-    """bob may publish something, and so read all jobs, as in Salt."""
+    """carl may read all jobs."""
     jid = job_of(master)
     answer = master.control("publish", client, **question(jid, tgt=["web1", "web2"], ret="", kwargs={}))
     assert answer["minions"] == ["web1", "web2"]

@@ -175,6 +175,11 @@ def reached(
     return Reach(target, meant if by_name else None)
 
 
+def may_run_on(context: WorkerContext, rights: Rights, decision: Decision, minions: frozenset[str]) -> bool:
+    """Return whether a Decision of the sender's rights lets the sender make all its calls on all of these minions."""
+    return not decision.refused_on(minions, _matching(context, rights))
+
+
 def _matching(context: WorkerContext, rights: Rights) -> Callable[[str], frozenset[str]]:
     """Return a function that resolves the targets in the sender's rules. They are the operator's own: every minion is
     compared with its whole pillar.

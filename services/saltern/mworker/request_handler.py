@@ -17,22 +17,32 @@ from masterstore.keys import REQUEST_TTL
 from masterstore.replays import Admission, Verdict
 from saltern.kit.config.worker_pools import ONE_POOL, Pools
 from saltern.kit.links.control import ControlError, ok, refused
-from saltern.kit.links.rights import Kind, Rights, barred_by_list, question_of
+from saltern.kit.links.rights import Call, Kind, Rights, barred_by_list, owned_job, question_of
 from saltern.kit.links.sockets import NAMES
 from saltern.kit.links.worker_link import AGAIN
 from saltern.mworker import sign_in
 from saltern.mworker.authorise import NotAllowed, decided, reached
-from saltern.mworker.commands import CONTROL_COMMANDS, MINION_COMMANDS, ControlPolicy, MinionPolicy, Repeat
+from saltern.mworker.commands import (
+    CONTROL_COMMANDS,
+    MINION_COMMANDS,
+    ControlCommand,
+    ControlPolicy,
+    MinionPolicy,
+    Owner,
+    Repeat,
+)
 from saltern.mworker.commands.control import call_of, calls_of
+from saltern.mworker.commands.job_views import JobViews
 from saltern.mworker.commands.pillar import compile_for
 from saltern.mworker.commands.resend import send_waiting
 from saltern.mworker.deferred_reply import DeferredReply, SealedDeferredReply
-from saltern.mworker.senders import Sender, Way, on_behalf, sender_by_key, sender_by_token
+from saltern.mworker.senders import Sender, Way, is_role, on_behalf, sender_by_key, sender_by_token
 from saltern.mworker.watchdog import Watchdog
 from saltern.mworker.worker_context import WorkerContext
 from saltwire import tags
 from saltwire.envelope import Envelope, OpenedRequest, check_version, open_request, parse_request, seal_reply
 from saltwire.errors import OwnFault, PeerFault
+from saltwire.jid import is_jid
 from saltwire.pack import MAX_VALUES, check_values, packb
 from saltwire.pillar_transfer import seal_pillar
 
@@ -43,7 +53,10 @@ BAD_LOAD = packb("bad load")
 UNLISTED = frozenset({"_auth", "ping", "_pillar"})
 
 #: Fields of an operator's request that say who sends it, and are no part of the command.
-_ABOUT_SENDER = frozenset({"token", "on_behalf"})
+_ABOUT_SENDER = frozenset({"token", "on_behalf", "by_sender"})
+
+#: Kinds of requests that look at something and name no function.
+_LOOKS = frozenset({Kind.LOOK, Kind.JOBS, Kind.EVENTS})
 
 #: Commands of operators whose refusal is recorded in the audit record.
 _AUDITED = frozenset({"publish", "runner", "wheel"})
@@ -316,13 +329,14 @@ class RequestHandler:
             self._begin(cmd)
             carrier = self._carrier(client, fields)
             sender = on_behalf(self._context.options, carrier, fields.get("on_behalf")) or carrier
+            by_sender = fields.get("by_sender") is True
             fields = {name: value for name, value in fields.items() if name not in _ABOUT_SENDER}
             if carrier.way is Way.USER:
                 fields["user"] = carrier.name
             elif client and client not in NAMES:
                 # An operator with an own key cannot act under another name.
                 fields["user"] = client
-            fields["within"] = self._authorise(carrier, row.policy, fields)
+            fields["within"] = self._authorise(sender if by_sender and not is_role(sender) else carrier, row, fields)
             value = row.handler(self._context, sender, fields)
             return cmd, "ok", self._deferred_answer(cmd, value) if isinstance(value, DeferredReply) else ok(value)
         except _OtherPool:
@@ -397,12 +411,12 @@ class RequestHandler:
         self._last_fault = str(error)
         self._context.log.log(level, "%s", error, extra={"cmd": cmd})
 
-    def _authorise(self, sender: Sender, policy: ControlPolicy, fields: Mapping[str, object]) -> Collection[str] | None:
+    def _authorise(self, sender: Sender, row: ControlCommand, fields: Mapping[str, object]) -> Collection[str] | None:
         """Return the minion ids to which the sender's publish request is restricted, or None for no restriction.
 
         Raises ControlError if the sender's rules do not allow the request.
         """
-        options, client, name = self._context.options, sender.client, sender.name or "this key"
+        options, client, name, policy = self._context.options, sender.client, sender.name or "this key", row.policy
         if policy is ControlPolicy.ANY:
             return None
         if policy is ControlPolicy.REQSERVER:
@@ -411,22 +425,21 @@ class RequestHandler:
             return None
         kind = Kind(policy.value)
         calls = calls_of(fields) if kind is Kind.PUBLISH else [call_of(fields)]
-        if kind not in (Kind.JOBS, Kind.EVENTS):
+        if kind not in _LOOKS:
             who = [client, str(fields.get("user") or "")]
             published = [call.fun for call in calls] if kind is Kind.PUBLISH else []
             if named := barred_by_list(options.publisher_acl_blacklist, who, published):
                 raise ControlError("AuthorizationError", f"{named} is barred (option publisher_acl_blacklist)")
         rights = sender.rights
         if kind is not Kind.PUBLISH:
-            if decided(rights, kind, calls).refused:
-                what = "" if kind in (Kind.JOBS, Kind.EVENTS) or rights.whole_names else f" for {calls[0].fun}"
-                raise ControlError("AuthorizationError", f"{name} may not use {kind.value}{what} ({_where(rights)})")
+            if decided(rights, kind, calls).refused and not self._is_own_job(sender, row, calls[0]):
+                what = "" if kind in _LOOKS or rights.whole_names else f" for {calls[0].fun}"
+                said = Kind.JOBS.value if kind is Kind.LOOK else kind.value
+                raise ControlError("AuthorizationError", f"{name} may not use {said}{what} ({_where(rights)})")
             return None
         question = question_of(fields)
-        if question and not decided(rights, kind, calls).everywhere:
-            reads_jobs = not decided(rights, Kind.JOBS, calls).refused
-            if self._may_ask(sender.name, reads_jobs, *question):
-                return question[1]
+        if question and not decided(rights, kind, calls).everywhere and self._may_ask(sender, *question):
+            return question[1]
         delimiter = kwargs.get("delimiter") if isinstance(kwargs := fields.get("kwargs"), dict) else None
         tgt, tgt_type = fields.get("tgt", "*"), str(fields.get("tgt_type") or "glob")
         try:
@@ -435,13 +448,30 @@ class RequestHandler:
             on = "" if rights.whole_names else f" on {tgt}"
             raise ControlError("AuthorizationError", f"{name} may not run {error}{on} ({_where(rights)})") from error
 
-    def _may_ask(self, client: str, reads_jobs: bool, jid: str, minions: frozenset[str]) -> bool:
+    def _may_ask(self, sender: Sender, jid: str, minions: frozenset[str]) -> bool:
         """Return whether an operator may ask which of these minions still run a job: the operator's own job, or any job
-        for ``reads_jobs``; only minions of that job.
+        for an operator who reads all jobs; only minions of that job.
         """
-        jobs = self._context.store.jobs
+        jobs, views = self._context.store.jobs, JobViews(self._context, sender)
         load = jobs.load(jid)
-        return load is not None and (reads_jobs or load.get("user") == client) and minions <= set(jobs.expected(jid))
+        if load is None or not sender.rights.rules:
+            return False
+        # A job that a worker of the last release published carries no owner.
+        own = views.is_own(load) or ("owner" not in load and load.get("user") == sender.name)
+        return (own or views.everything) and minions <= set(jobs.expected(jid))
+
+    def _is_own_job(self, sender: Sender, row: ControlCommand, call: Call) -> bool:
+        """Return whether a runner that the access list does not allow is one that the owner of a job may use, and is about a
+        job of the sender. A job may be repeated by whoever reads all jobs, too: the publication is decided for itself.
+        """
+        jid = owned_job(call) if row.owner is Owner.OWN_JOB else None
+        if jid is None or not is_jid(jid) or not sender.rights.rules:
+            return False
+        views = JobViews(self._context, sender)
+        if call.fun == "jobs.rerun" and views.everything:
+            return True
+        load = self._context.store.jobs.load(jid)
+        return load is not None and views.is_own(load)
 
 
 def _where(rights: Rights) -> str:

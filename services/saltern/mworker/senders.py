@@ -16,6 +16,7 @@ from masterstore.tokens import Token
 from saltern.kit.config.master import MasterOptions
 from saltern.kit.links.control import ControlError
 from saltern.kit.links.rights import Rights, rights_of_minion, rights_of_operator, rights_of_user
+from saltern.kit.links.sockets import ROLES
 
 #: The key with which runners send requests.
 _RUNNERS_KEY = "mworker"
@@ -57,13 +58,27 @@ class Sender:
 
     @property
     def owner(self) -> str:
-        """Return the text by which jobs of this sender are found to be its own; no two senders have the same one."""
-        return f"{self.way.value} {self.eauth}/{self.name}" if self.way is Way.USER else f"{self.way.value} {self.name}"
+        """Return the text that a job of this sender carries (``owner_of``)."""
+        return owner_of(self.behalf)
 
     @property
     def behalf(self) -> Behalf:
         """Return the field ``on_behalf`` for requests of a runner that this sender starts."""
         return {"way": self.way.value, "name": self.name, "eauth": self.eauth, "groups": list(self.groups)}
+
+
+def owner_of(behalf: Behalf) -> str:
+    """Return the text by which the jobs of a sender are found to be its own; no two senders have the same one.
+
+    The name of a job's user is no such text: two backends of external_auth, and a key, can have users of one name.
+    """
+    name = f"{behalf['eauth']}/{behalf['name']}" if behalf["way"] == Way.USER.value else behalf["name"]
+    return f"{behalf['way']} {name}"
+
+
+def is_role(sender: Sender) -> bool:
+    """Return whether the sender is a process of the master, such as the reactor: what it does is in the master's options."""
+    return sender.way is Way.KEY and sender.name in ROLES
 
 
 def sender_by_key(options: MasterOptions, client: str) -> Sender:

@@ -29,6 +29,7 @@ from saltern.kit.links.control import ControlError
 from saltern.kit.links.event_bus import Prepared
 from saltern.kit.process.metrics import new_metrics
 from saltern.mworker.commands import wheel
+from saltern.mworker.senders import sender_by_key
 from saltern.mworker.worker_context import WorkerContext
 from saltwire.keys import PrivateKey
 from statecore.sources.local_tree import LocalFiles
@@ -85,7 +86,9 @@ def ours(
         log=logging.getLogger("saltern.mworker"),
         start_runner=lambda call: None,
     )
-    return Master(context, master({"wheel": lambda fields: wheel.wheel(context, "cli", fields)}))
+    return Master(
+        context, master({"wheel": lambda fields: wheel.wheel(context, sender_by_key(context.options, "cli"), fields)})
+    )
 
 
 @pytest.fixture

@@ -23,7 +23,9 @@ from saltern.mworker.commands import (
     ControlPolicy,
     MinionCommand,
     MinionPolicy,
+    Owner,
     Repeat,
+    Verb,
 )
 from saltern.mworker.request_handler import RequestHandler, WrongPool
 from saltwire.crypticle import Crypticle
@@ -397,7 +399,7 @@ class TestControl:
         def fail(context: Any, client: str, fields: Any) -> Any:
             raise RuntimeError("broken")
 
-        row = ControlCommand(ControlPolicy.ANY, fail)
+        row = ControlCommand(ControlPolicy.ANY, fail, Verb.READ, Owner.NONE)
         monkeypatch.setattr(door_module, "CONTROL_COMMANDS", {**CONTROL_COMMANDS, "ping": row})
         assert worker.control("ping") == ("InternalError", "ping failed on the master: broken; its log has the details")
         assert "a command failed" in caplog.text

@@ -56,15 +56,18 @@ OWN_ROWS: Mapping[str, Sequence[str]] = MappingProxyType(
 
 
 class Kind(Enum):
-    """The kind of a request that rights are checked for: publish a job, run a runner, call a wheel function, or query jobs."""
+    """The kind of a request that rights are checked for: publish a job, run a runner, call a wheel function, or look."""
 
     PUBLISH = "publish"
     RUNNER = "@runner"
     WHEEL = "@wheel"
-    #: Queries about jobs and minions.
+    #: Read all jobs whole, and the parts of the master.
     JOBS = "@jobs"
-    #: Events: of the bus, and those that were kept. Whoever has any right may read them.
+    #: Read all events.
     EVENTS = "@events"
+    #: Look at minions, at the own jobs, and at what other jobs did on minions that the sender's rules cover: any rule, of
+    #: ``control_acl`` the rule @jobs.
+    LOOK = "any right"
 
 
 class Call(NamedTuple):
@@ -73,6 +76,14 @@ class Call(NamedTuple):
     fun: str
     args: Sequence[Any] = ()
     kwargs: Mapping[str, Any] = {}
+
+
+#: Runners of the module ``jobs`` that change a job. ``@jobs`` allows them for the own jobs alone; for others' jobs ``@runner``
+#: must allow them. They do not exist in Salt.
+CHANGE_A_JOB = frozenset({"jobs.cancel", "jobs.rerun"})
+
+#: A call of the runner that shows any job.
+_ANY_JOB = Call("jobs.lookup_jid")
 
 
 @dataclass(frozen=True)
@@ -252,18 +263,27 @@ def _targets(rights: Rights, kind: Kind, call: Call) -> Iterator[str]:
             return
         for rule in rights.rules:
             yield from _whole_name(rule, call.fun) if rights.whole_names else _published(rule, call)
-    elif kind is Kind.EVENTS:
-        if rights.rules:
+    elif kind is Kind.LOOK:
+        if Kind.JOBS.value in rights.rules if rights.whole_names else rights.rules:
+            yield EVERYWHERE
+    elif kind in (Kind.JOBS, Kind.EVENTS):
+        if kind.value in rights.rules or _reads_all_jobs(rights) or (kind is Kind.EVENTS and _hears_the_bus(rights)):
             yield EVERYWHERE
     elif rights.whole_names:
         if kind.value in rights.rules:
             yield EVERYWHERE
-    elif kind is Kind.JOBS:
-        # As in Salt, where every user who may publish can read all jobs.
-        if rights.rules:
-            yield EVERYWHERE
     elif any(_allows(rule, kind.value, call) for rule in rights.rules):
         yield EVERYWHERE
+
+
+def _reads_all_jobs(rights: Rights) -> bool:
+    """Return whether the sender may read every job: by ``@jobs``, or because it may start the runner that shows any job."""
+    return not rights.whole_names and any(_allows(rule, Kind.RUNNER.value, _ANY_JOB) for rule in rights.rules)
+
+
+def _hears_the_bus(rights: Rights) -> bool:
+    """Return whether the sender is a key of the master with a right: it reads the event bus on port 4513 anyway."""
+    return rights.whole_names and bool(rights.rules)
 
 
 def _whole_name(rule: object, fun: str) -> Iterator[str]:
@@ -296,13 +316,15 @@ def _allows(rule: object, policy: str, call: Call) -> bool:
     if not dot or "." in function:
         return False
     whole, of_module = (policy, f"{policy}s"), f"@{module}"
+    # `@jobs` reads jobs: it allows no runner that changes one.
+    by_module = call.fun not in CHANGE_A_JOB
     if isinstance(rule, str):
-        return rule in (*whole, of_module)
+        return rule in whole or (by_module and rule == of_module)
     if not isinstance(rule, Mapping) or len(rule) != 1:
         return False
     ((name, functions),) = rule.items()
     return (name in whole and _fits(functions, call)) or (
-        name == of_module and _fits(functions, call._replace(fun=function))
+        by_module and name == of_module and _fits(functions, call._replace(fun=function))
     )
 
 
@@ -398,6 +420,18 @@ def _is_meant(name: str, pattern: str) -> bool:
     if name == pattern or fnmatchcase(name, pattern):
         return True
     return any(matches(expression, name) for expression in (rf"\A{pattern}\Z", f"{pattern}\\Z"))
+
+
+#: Runners that the owner of a job may use about it; the first argument is its JID.
+_OF_A_JOB = CHANGE_A_JOB | {f"state.{name}" for name in ("pause", "set_pause", "resume", "rm_pause", "soft_kill")}
+
+
+def owned_job(call: Call) -> str | None:
+    """Return the JID of the job that a runner changes, if the job's owner may use the runner; None for any other runner,
+    and for a call that does not name one job.
+    """
+    given = [*call.args[:1], *([call.kwargs["jid"]] if "jid" in call.kwargs else [])]
+    return str(given[0]) if call.fun in _OF_A_JOB and len(given) == 1 else None
 
 
 #: The function by which `salt` finds out which minions still run a job.

@@ -74,16 +74,43 @@ class ControlPolicy(Enum):
     FUNCTION = "publish"
     #: The operator's access list must contain @jobs.
     JOBS = "@jobs"
+    #: The operator's access list must contain anything that lets it look at minions or jobs.
+    LOOK = "any right"
     #: The operator's access list must contain @runner.
     RUNNER = "@runner"
     #: The operator's access list must contain @wheel.
     WHEEL = "@wheel"
-    #: The operator's access list must contain anything: events are for everybody who may do something.
+    #: The operator's access list must contain @events or @jobs.
     EVENTS = "@events"
     #: Every known operator key may use the command.
     ANY = "any"
     #: Only the reqserver itself sends the command; no right allows it to others.
     REQSERVER = "reqserver"
+
+
+class Verb(Enum):
+    """What an operator's command does."""
+
+    #: It changes nothing that belongs to somebody.
+    READ = "read"
+    #: It starts something, which belongs to the sender.
+    RUN = "run"
+    #: It changes what is there: keys, jobs of others, the master.
+    MANAGE = "manage"
+
+
+class Owner(Enum):
+    """What the owner of a job means to an operator's command."""
+
+    #: The command is about no job.
+    NONE = "none"
+    #: The sender becomes the owner of the job that the command starts.
+    SENDER = "sender"
+    #: The owner sees the job whole, others what ``job_views`` shows them.
+    VIEW = "view"
+    #: The owner may use the command for the own job without a further right: runners of ``CHANGE_A_JOB`` and of
+    #: orchestrations (``owned_jobs``). Every other call starts a job, which belongs to the sender.
+    OWN_JOB = "own job"
 
 
 @dataclass(frozen=True)
@@ -105,10 +132,14 @@ class MinionCommand:
 
 @dataclass(frozen=True)
 class ControlCommand:
-    """A row of CONTROL_COMMANDS: the access policy of one operators' command, and the function that answers it."""
+    """A row of CONTROL_COMMANDS: the access policy of one operators' command, the function that answers it, what the command
+    does, and what the owner of a job means to it.
+    """
 
     policy: ControlPolicy
     handler: ControlHandler
+    verb: Verb
+    owner: Owner
 
 
 #: Source: docs/protocol.md#command-table. ``_pillar`` has its own form of reply and is answered by ``RequestHandler``.
@@ -144,26 +175,26 @@ MINION_COMMANDS: Mapping[str, MinionCommand] = {
 }
 
 CONTROL_COMMANDS: Mapping[str, ControlCommand] = {
-    "ping": ControlCommand(ControlPolicy.ANY, control.ping),
-    "publish": ControlCommand(ControlPolicy.FUNCTION, control.publish),
-    "targets": ControlCommand(ControlPolicy.JOBS, control.targets),
-    "known": ControlCommand(ControlPolicy.JOBS, keys.known),
-    "job_returns": ControlCommand(ControlPolicy.JOBS, control.job_returns),
-    "job_status": ControlCommand(ControlPolicy.JOBS, jobs.job_status),
-    "failed_of": ControlCommand(ControlPolicy.JOBS, jobs.failed_of),
-    "find_jobs": ControlCommand(ControlPolicy.JOBS, jobs.find_jobs),
-    "job_matrix": ControlCommand(ControlPolicy.JOBS, overview.job_matrix),
-    "job_call": ControlCommand(ControlPolicy.JOBS, overview.job_call),
-    "fleet": ControlCommand(ControlPolicy.JOBS, overview.fleet),
-    "topology": ControlCommand(ControlPolicy.JOBS, overview.topology),
-    "runner": ControlCommand(ControlPolicy.RUNNER, control.runner),
-    "wheel": ControlCommand(ControlPolicy.WHEEL, wheel.wheel),
-    "connections": ControlCommand(ControlPolicy.REQSERVER, connections.report),
-    "figures": ControlCommand(ControlPolicy.REQSERVER, overview.report_figures),
+    "ping": ControlCommand(ControlPolicy.ANY, control.ping, Verb.READ, Owner.NONE),
+    "publish": ControlCommand(ControlPolicy.FUNCTION, control.publish, Verb.RUN, Owner.SENDER),
+    "targets": ControlCommand(ControlPolicy.LOOK, control.targets, Verb.READ, Owner.NONE),
+    "known": ControlCommand(ControlPolicy.LOOK, keys.known, Verb.READ, Owner.NONE),
+    "job_returns": ControlCommand(ControlPolicy.LOOK, jobs.job_returns, Verb.READ, Owner.VIEW),
+    "job_status": ControlCommand(ControlPolicy.LOOK, jobs.job_status, Verb.READ, Owner.VIEW),
+    "failed_of": ControlCommand(ControlPolicy.LOOK, jobs.failed_of, Verb.READ, Owner.VIEW),
+    "find_jobs": ControlCommand(ControlPolicy.LOOK, jobs.find_jobs, Verb.READ, Owner.VIEW),
+    "job_matrix": ControlCommand(ControlPolicy.LOOK, overview.job_matrix, Verb.READ, Owner.VIEW),
+    "job_call": ControlCommand(ControlPolicy.LOOK, overview.job_call, Verb.READ, Owner.VIEW),
+    "fleet": ControlCommand(ControlPolicy.LOOK, overview.fleet, Verb.READ, Owner.NONE),
+    "topology": ControlCommand(ControlPolicy.JOBS, overview.topology, Verb.READ, Owner.NONE),
+    "runner": ControlCommand(ControlPolicy.RUNNER, control.runner, Verb.RUN, Owner.OWN_JOB),
+    "wheel": ControlCommand(ControlPolicy.WHEEL, wheel.wheel, Verb.MANAGE, Owner.NONE),
+    "connections": ControlCommand(ControlPolicy.REQSERVER, connections.report, Verb.MANAGE, Owner.NONE),
+    "figures": ControlCommand(ControlPolicy.REQSERVER, overview.report_figures, Verb.MANAGE, Owner.NONE),
     # Users of external_auth. Whoever knows a password or a token may use the first three.
-    "login": ControlCommand(ControlPolicy.ANY, logins.login),
-    "logout": ControlCommand(ControlPolicy.ANY, logins.logout),
-    "token_info": ControlCommand(ControlPolicy.ANY, logins.token_info),
-    "kept_events": ControlCommand(ControlPolicy.EVENTS, logins.kept_events),
-    "hook": ControlCommand(ControlPolicy.ANY, logins.hook),
+    "login": ControlCommand(ControlPolicy.ANY, logins.login, Verb.RUN, Owner.NONE),
+    "logout": ControlCommand(ControlPolicy.ANY, logins.logout, Verb.RUN, Owner.NONE),
+    "token_info": ControlCommand(ControlPolicy.ANY, logins.token_info, Verb.READ, Owner.NONE),
+    "kept_events": ControlCommand(ControlPolicy.EVENTS, logins.kept_events, Verb.READ, Owner.NONE),
+    "hook": ControlCommand(ControlPolicy.ANY, logins.hook, Verb.RUN, Owner.NONE),
 }

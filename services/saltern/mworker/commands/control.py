@@ -107,11 +107,11 @@ def published(
     announced = {name: load[name] for name in ("fun", "arg", "tgt", "tgt_type", "user")}
     shown = {"arg": shown_arguments(fun, arg)}
     audited = context.audit.fields("publish", client, **{**announced, **shown}, minions=len(target.minions))
-    published = _record(context, load, place, fields, audited)
+    published = _record(context, load, place, fields, audited, sender.owner)
     if published.created:
         lists = {"minions": list(target.minions), "missing": list(target.missing)}
         context.fire_all(
-            (tags.job_new(published.jid), {"jid": published.jid, **announced, **shown, **lists}),
+            (tags.job_new(published.jid), {"jid": published.jid, **announced, **shown, **lists, "owner": sender.owner}),
             (tags.job_publish(published.jid), {**load, **shown, "jid": published.jid}),
         )
         context.log.info("%s for %d minions", fun, len(target.minions), extra={"jid": published.jid, "client": client})
@@ -149,6 +149,7 @@ def _record(
     place: Destination,
     fields: Mapping[str, object],
     audited: Mapping[str, object] | None,
+    owner: str,
 ) -> Published:
     wanted = str(fields.get("jid") or "")
     if wanted and not is_jid(wanted):
@@ -179,6 +180,7 @@ def _record(
                 else now_ms + max(options.replay_window, when_back) * 1000,
                 when_back_until_ms=now_ms + when_back * 1000 if when_back else 0,
                 pinned=place.by_name,
+                owner=owner,
                 audited=audited,
             )
         except JidTaken as error:
@@ -262,12 +264,6 @@ def call_of(fields: Mapping[str, object]) -> Call:
         arg if isinstance(arg, list) else (),
         kwarg if isinstance(kwarg, Mapping) else {},
     )
-
-
-def job_returns(context: WorkerContext, sender: Sender, fields: Mapping[str, object]) -> dict[str, dict[str, object]]:
-    """Return {minion id: return} from the job cache, for all minions of a job or for those in the field ``minions``."""
-    minions = _typed(fields, "minions", list) if fields.get("minions") is not None else None
-    return context.store.jobs.returns(str(fields.get("jid", "")), None if minions is None else list(map(str, minions)))
 
 
 def runner(context: WorkerContext, sender: Sender, fields: Mapping[str, object]) -> RunnerAnswer:

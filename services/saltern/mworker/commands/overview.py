@@ -7,6 +7,8 @@ from collections.abc import Mapping
 
 from saltern.kit.links.control import ControlError
 from saltern.mworker.commands.control import targets
+from saltern.mworker.commands.job_views import JobViews
+from saltern.mworker.commands.jobs import seen_returns
 from saltern.mworker.fleet import rows_of, topology_of
 from saltern.mworker.job_queries.matrix import matrix_of
 from saltern.mworker.senders import Sender
@@ -55,24 +57,35 @@ def job_matrix(context: WorkerContext, sender: Sender, fields: Mapping[str, obje
     cursor: str | None = None
     if given is None:
         after = str(fields.get("cursor") or "")
-        names = [name for name in context.store.jobs.expected(jid) if name > after]
+        names = [name for name in _expected(context, sender, jid) if name > after]
         cursor = names[_ROWS - 1] if len(names) > _ROWS else None
         names = names[:_ROWS]
     elif isinstance(given, list) and len(given) <= _ROWS:
         names = [str(name) for name in given]
     else:
         raise ControlError("InvocationError", f"minions must be a list of {_ROWS} ids at most")
-    return {**matrix_of(context.store.jobs.returns(jid, names)), "cursor": cursor}
+    return {**matrix_of(seen_returns(context, sender, jid, names)), "cursor": cursor}
+
+
+def _expected(context: WorkerContext, sender: Sender, jid: str) -> list[str]:
+    """Return the minions of a job that the sender sees, sorted."""
+    views = JobViews(context, sender)
+    if views.everything:
+        return context.store.jobs.expected(jid)
+    view = views.of_load(jid, context.store.jobs.load(jid))
+    return [] if view is None else view.of(context.store.jobs.expected(jid)) or []
 
 
 def job_call(context: WorkerContext, sender: Sender, fields: Mapping[str, object]) -> dict[str, object]:
     """Return how a job was called: {jid, fun, arg, tgt, tgt_type, user, metadata}, with secrets in arguments masked. Raises
-    ControlError with the name UnknownJob.
+    ControlError with the name UnknownJob. Arguments, target and metadata are empty if the sender might not have run the job.
     """
     jid = str(fields.get("jid", ""))
     load = context.store.jobs.load(jid)
-    if load is None:
+    view = JobViews(context, sender).of_load(jid, load)
+    if load is None or view is None:
         raise ControlError("UnknownJob", f"no job with the JID {jid} is in the job cache")
+    load = view.load(load)
     fun = load.get("fun")
     arg = load.get("arg")
     named = {name: load.get(name) for name in ("tgt", "tgt_type", "user", "metadata")}

@@ -60,24 +60,24 @@ def wheel(context: WorkerContext, sender: Sender, fields: Mapping[str, object]) 
     told["fun_args"] = shown_arguments(told["fun"], [*arg, *([dict(kwarg)] if kwarg else [])])
     done: dict[str, object] = {"user": told["user"], "fun": fun, "jid": jid, "arg": told["fun_args"]}
     context.audit.begin("wheel", sender.client, **done)
-    context.fire(f"{stem}/new", told)
+    context.fire(f"{stem}/new", {**told, "owner": sender.owner})
     try:
         value = function(context, *arg, **kwarg)
     except ControlError as error:
-        context.fire(f"{stem}/ret", {**told, "return": error.message, "success": False})
+        context.fire(f"{stem}/ret", {**told, "return": error.message, "success": False, "owner": sender.owner})
         raise
     except StoreUnavailable:
         # Not refused here: RequestHandler answers that Redis is unavailable.
         raise
     except Exception as error:
         message = f"Exception occurred in wheel {fun}: {type(error).__name__}: {error}"
-        context.fire(f"{stem}/ret", {**told, "return": message, "success": False})
+        context.fire(f"{stem}/ret", {**told, "return": message, "success": False, "owner": sender.owner})
         context.log.info("the wheel function %s failed: %s", fun, error)
         if fields.get("full"):
             return {"tag": stem, "data": {**told, "return": message, "success": False, "_stamp": _now()}}
         raise ControlError(type(error).__name__, message) from error
     shown = f"not shown: it contains {_SECRET_RESULTS[fun]}" if fun in _SECRET_RESULTS else value
-    context.fire(f"{stem}/ret", {**told, "return": shown, "success": True})
+    context.fire(f"{stem}/ret", {**told, "return": shown, "success": True, "owner": sender.owner})
     if fields.get("full"):
         return {"tag": stem, "data": {**told, "return": value, "success": True, "_stamp": _now()}}
     return value

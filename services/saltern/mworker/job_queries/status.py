@@ -5,10 +5,10 @@ Runners show it in words and dates (``shown_states``), the control command ``job
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 
-from masterstore.jobs import Job
+from masterstore.jobs import Job, failed
 from masterstore.life import OPEN, Life, State
 from masterstore.store import Store
 from saltern.kit.links.answers import MinionJobState
@@ -17,14 +17,19 @@ from saltern.kit.links.answers import MinionJobState
 _COUNTERS = ("expected", "answered", "returned", "failed", "late", "duplicates")
 
 
-def status_of(store: Store, job: Job, now_ms: int) -> dict[str, object]:
+def status_of(store: Store, job: Job, now_ms: int, only: Collection[str] | None = None) -> dict[str, object]:
     """Return {jid, fun, user, tgt, now, created, ended, complete, counts, minions} of a job that has load and meta.
 
     Times are milliseconds since 1970; ``ended`` is None while the job runs. ``minions`` is {id: {state, since, late,
     times, seen}}: ``times`` maps each state to its time, ``seen`` is the time of the minion's last request (None:
-    never) and is left out for minions that have returned.
+    never) and is left out for minions that have returned. ``only``: minions to which the answer is restricted; None: all.
+    Counters are then counted from their states, ``failed`` from their returns.
     """
     lives = store.jobs.life(job.jid)
+    counts = {name: _whole(job.meta.get(name)) for name in _COUNTERS}
+    if only is not None:
+        lives = {minion: life for minion, life in lives.items() if minion in only}
+        counts |= _counted(store, job.jid, lives)
     seen = store.presence.last_seen([minion for minion, life in lives.items() if life.state is not State.RETURNED])
     named = {name: job.load.get(name) for name in ("fun", "user", "tgt")}
     ended = job.meta.get("ended")
@@ -35,8 +40,21 @@ def status_of(store: Store, job: Job, now_ms: int) -> dict[str, object]:
         "created": _whole(job.meta.get("created")),
         "ended": _whole(ended) if ended else None,
         "complete": is_complete(lives),
-        "counts": {name: _whole(job.meta.get(name)) for name in _COUNTERS},
+        "counts": counts,
         "minions": {minion: _numbers(life, seen.get(minion)) for minion, life in lives.items()},
+    }
+
+
+def _counted(store: Store, jid: str, lives: Mapping[str, Life]) -> dict[str, int]:
+    returned = [minion for minion, life in lives.items() if life.state is State.RETURNED]
+    bad = sum(failed(ret) for ret in store.jobs.returns(jid, returned).values()) if returned else 0
+    late = sum(life.late for life in lives.values())
+    return {
+        "expected": len(lives),
+        "answered": len(returned),
+        "returned": len(returned),
+        "failed": bad,
+        "late": late,
     }
 
 

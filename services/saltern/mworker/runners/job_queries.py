@@ -85,7 +85,8 @@ def rerun(
     """Publish a job again, with its function, arguments and options, to the selected minions of the job.
 
     Returns {jid of the new job, repeats, minions, missing} without waiting for returns; ``salt-run jobs.watch`` shows
-    them. The new job's metadata contains the old JID (``repeats``).
+    them. The new job's metadata contains the old JID (``repeats``). Whoever repeats a job needs the right to run it, with
+    these arguments on these minions.
 
     failed
         minions that returned a failure
@@ -135,6 +136,8 @@ def rerun(
         )
     answer = tools.control.call(
         "publish",
+        # Whoever repeats a job needs the right to run it: `@runner` alone is none.
+        by_sender=True,
         request_id=os.urandom(16).hex(),
         tgt=minions,
         tgt_type="list",

@@ -35,7 +35,7 @@ from saltern.kit.links.event_bus import EventSender, EventSubscriber
 from saltern.kit.links.sockets import LinkKeys
 from saltern.mworker.durability import durability
 from saltern.mworker.runners.calling import misuse
-from saltern.mworker.senders import Behalf
+from saltern.mworker.senders import Behalf, owner_of
 from saltwire import tags
 from statecore.model.redaction import shown_arguments
 
@@ -217,7 +217,9 @@ def seconds(value: object, name: str) -> float:
 
 
 def load_of(call: RunnerCall, options: MasterOptions) -> dict[str, object]:
-    """Return the load with which a runner's job is stored in the job cache: {jid, fun, arg, tgt, tgt_type, user, ret}."""
+    """Return the load with which a runner's job is stored in the job cache: {jid, fun, arg, tgt, tgt_type, user, ret,
+    owner}.
+    """
     return {
         "jid": call.jid,
         "fun": f"runner.{call.fun}",
@@ -226,6 +228,7 @@ def load_of(call: RunnerCall, options: MasterOptions) -> dict[str, object]:
         "tgt_type": "list",
         "user": call.user,
         "ret": "",
+        "owner": owner_of(call.behalf),
     }
 
 
@@ -251,7 +254,7 @@ def run_runner(call: RunnerCall, options: MasterOptions, key_dir: Path) -> dict[
         tools = _opened(call.jid, call.user, call.behalf, options, key_dir, stack)
         load = load_of(call, options)
         base = {"fun": load["fun"], "jid": call.jid, "user": call.user, "fun_args": load["arg"]}
-        tools.sender.fire(tags.run_new(call.jid), base)
+        tools.sender.fire(tags.run_new(call.jid), {**base, "owner": load["owner"]})
         with _signs_of_life(call.jid, options):
             value, retcode = outcome(call, tools)
             result = {**base, "return": value, "success": not retcode}
@@ -269,7 +272,7 @@ def _report(
     While Redis does not answer, fire the event first and retry the job cache.
     """
     jid, ttl, most = str(load["jid"]), tools.options.keep_jobs_seconds, tools.options.events_kept_count
-    event = tools.sender.prepare(tags.run_ret(jid), result)
+    event = tools.sender.prepare(tags.run_ret(jid), {**result, "owner": load["owner"]})
     deadline, fired = time.monotonic() + _STORE_PATIENCE, False
     while True:
         try:

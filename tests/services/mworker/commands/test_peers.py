@@ -71,6 +71,7 @@ def test_a_job_is_published_in_the_minions_name(worker: Worker) -> None:
         "ret": "",
         "user": "web1",
         "id": "web1",
+        "owner": "minion web1",
     }
     assert worker.tags() == [f"salt/job/{answer['jid']}/{what}" for what in ("new", "publish")]
 

@@ -33,7 +33,7 @@ def test_each_call_is_told(worker: Worker) -> None:
     (new, told), (ret, result) = worker.events
     assert (new, ret) == (f"salt/wheel/{told['jid']}/new", f"salt/wheel/{told['jid']}/ret")
     about = {"jid": told["jid"], "tag": f"salt/wheel/{told['jid']}", "user": "me", "fun_args": []}
-    assert told == {"fun": "wheel.key.list_all", **about}
+    assert told == {"fun": "wheel.key.list_all", **about, "owner": "key cli"}
     assert (result["success"], result["return"]["minions"]) == (True, [])
 
 
