@@ -741,6 +741,20 @@ MUTATIONS = (
         "test_templates.py::test_a_template_changes_nothing_but_its_own_variables",
     ),
     Mutation(
+        "a template gets no table of functions",
+        "libs/statecore/render/jinja/variables.py",
+        "    if callable(value):\n        raise NoData",
+        "    if False:\n        raise NoData",
+        "test_template_objects.py::test_an_object_that_a_function_returns_shows_nothing",
+    ),
+    Mutation(
+        "json_query reads data alone",
+        "libs/statecore/render/filters/lists.py",
+        "jmespath.search(expr, plain_data(data))",
+        "jmespath.search(expr, data)",
+        "test_template_objects.py::test_an_object_that_a_function_returns_shows_nothing",
+    ),
+    Mutation(
         "templates get copies of what functions return",
         "libs/statecore/render/jinja/functions.py",
         "        return data_copy(result)",

@@ -12,7 +12,7 @@ import io
 import re
 import subprocess
 import types
-from collections import OrderedDict, deque, namedtuple
+from collections import Counter, OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,6 +23,7 @@ import pytest
 from jinja2.runtime import Undefined
 
 from statecore.builtin.modules import pillar as pillar_module
+from statecore.loader.compat.utils.immutabletypes import ImmutableDict, ImmutableList
 from statecore.loader.dunders import ModuleOpts, SaltTable
 from statecore.lsp.rendering import PURE, SAFE_RENDERERS
 from statecore.model.context import Context
@@ -334,6 +335,13 @@ class _Thing:
         return SECRET
 
 
+class _Getting:
+    """An object of a user's module with a method of maps."""
+
+    def get(self, key: str) -> str:
+        return SECRET
+
+
 class _Dict(dict[str, object]):
     """A map of a user's module with a method of its own."""
 
@@ -395,6 +403,42 @@ OBJECTS: Mapping[str, tuple[Callable[[Path, Context], Any], str]] = {
     "the Context": (lambda path, ctx: ctx, "{{ thing.functions['test.echo'](word) }}"),
     "__salt__": (lambda path, ctx: SaltTable(ctx.functions), "{{ thing['test.echo'](word) }}"),
     "__salt__, by attributes": (lambda path, ctx: SaltTable(ctx.functions), "{{ thing.test.echo(word) }}"),
+    "__salt__, by dict": (lambda path, ctx: SaltTable(ctx.functions), "{{ dict(thing)['test.echo'](word) }}"),
+    "__salt__, by odict": (lambda path, ctx: SaltTable(ctx.functions), "{{ odict(thing)['test.echo'](word) }}"),
+    "__salt__, by update": (
+        lambda path, ctx: SaltTable(ctx.functions),
+        "{% set d = {} %}{% do d.update(thing) %}{{ d['test.echo'](word) }}",
+    ),
+    "__salt__, by items": (
+        lambda path, ctx: SaltTable(ctx.functions),
+        "{% for name, f in thing|items if name == 'test.echo' %}{{ f(word) }}{% endfor %}",
+    ),
+    "__salt__, by dictsort": (
+        lambda path, ctx: SaltTable(ctx.functions),
+        "{% for name, f in thing|dictsort if name == 'test.echo' %}{{ f(word) }}{% endfor %}",
+    ),
+    "__salt__, by to_entries": (
+        lambda path, ctx: SaltTable(ctx.functions),
+        "{% for each in thing|to_entries if each.key == 'test.echo' %}{{ each.value(word) }}{% endfor %}",
+    ),
+    "__salt__, by json_query": (
+        lambda path, ctx: SaltTable(ctx.functions),
+        "{{ (thing|json_query('\"test.echo\"'))(word) }}",
+    ),
+    "__salt__, by traverse": (
+        lambda path, ctx: SaltTable(ctx.functions),
+        "{{ (thing|traverse('test.echo'))(word) }}",
+    ),
+    "__salt__, in a list": (
+        lambda path, ctx: [SaltTable(ctx.functions)],
+        "{{ dict(thing[0])['test.echo'](word) }}",
+    ),
+    "__salt__, in a map": (
+        lambda path, ctx: {"a": (SaltTable(ctx.functions),)},
+        "{{ (thing.a[0]|traverse('test.echo'))(word) }}",
+    ),
+    "an object's method get, by json_query": (lambda path, ctx: _Getting(), "{{ thing|json_query('a') }}"),
+    "the tables": (lambda path, ctx: ctx.tables, "{{ dict(thing) }}{{ (thing|traverse('modules:test.echo'))(word) }}"),
     "__opts__": (lambda path, ctx: ModuleOpts(ctx), "{{ thing.ctx.functions['test.echo'](word) }}"),
     "__utils__": (lambda path, ctx: ctx.functions, "{{ thing['test.echo'](word) }}"),
     "the host": (lambda path, ctx: ctx.host, "{{ thing.run(['echo', word]) }}"),
@@ -431,12 +475,24 @@ DATA_OF_FUNCTIONS: Mapping[str, tuple[Any, str, str]] = {
     "an ordered map": (OrderedDict(a=1), "{{ thing.a }} {{ thing['a'] }} {{ thing.keys()|list }}", "1 1 ['a']"),
     "a map of its own class": (_Dict(a=1), "{{ thing['a'] }} {{ thing.a }} {{ thing.items()|list }}", "1 1 [('a', 1)]"),
     "a text of its own class": (_Text("a"), "{{ thing.upper() }} {{ thing[0] }}", "A a"),
+    "an immutable map": (ImmutableDict({"a": [1]}), "{{ thing.a }} {{ thing.items()|list }}", "[1] [('a', [1])]"),
+    "an immutable list": (ImmutableList([1, 2]), "{{ thing[0] }} {{ thing|last }} {{ thing is iterable }}", "1 2 True"),
+    "a map with a default": (defaultdict(int, a=1), "{{ thing.a }} {{ thing['b'] }}", "1 0"),
+    "a counter": (Counter("aab"), "{{ thing.a }} {{ thing['b'] }} {{ thing['c'] }}", "2 1 0"),
     "a date": (datetime(2026, 11, 29, tzinfo=UTC), "{{ thing.year }} {{ thing.isoformat() }}", "2026 2026-11-29T00:00:00+00:00"),
     "bytes": (b"ab", "{{ thing.decode() }} {{ thing[0] }}", "ab 97"),
     "a set": ({1}, "{{ thing.union([2])|sort }}", "[1, 2]"),
     "nothing": (None, "{{ thing.a is defined }}", "False"),
     "nested": ({"a": [{"b": (1, 2)}]}, "{{ thing.a[0].b[1] }} {{ thing|traverse('a:0:b') }}", "2 (1, 2)"),
 }  # fmt: skip
+
+
+@pytest.mark.ordinary
+@pytest.mark.parametrize(
+    "template", ["{{ nothing.a.b }}", "{{ nothing['a'].b }}", "{{ nothing[0][1] }}", "{{ nothing._a }}"]
+)
+def test_an_undefined_value_that_chains_still_does(template: str) -> None:
+    assert ClosedEnvironment(undefined=jinja2.ChainableUndefined).from_string(template).render() == ""
 
 
 @pytest.mark.ordinary

@@ -10,6 +10,7 @@ import jinja2
 from statecore.model import values
 from statecore.model.errors import InvocationError
 from statecore.render.filters.text import to_num
+from statecore.render.jinja.variables import plain_data
 
 #: A map that a filter changes in place.
 _Map: TypeAlias = MutableMapping[str, object]
@@ -292,4 +293,5 @@ def json_query(data: object, expr: str) -> object:
         import jmespath  # optional: few templates use it
     except ImportError as error:
         raise jinja2.TemplateRuntimeError("json_query requires jmespath module installed") from error
-    return jmespath.search(expr, data)
+    # jmespath calls the method ``get`` of every object.
+    return jmespath.search(expr, plain_data(data))

@@ -45,8 +45,14 @@ _TIMES = (
 )
 
 
+#: Types of most values in data. A look-up of the type is ten times faster than ``isinstance`` with an abstract class.
+_LEAVES = frozenset((str, int, bool, float, type(None)))
+
+
 def _plain(value: object) -> object:
     """Return a copy of nested data with all maps as dict and all sequences as list, which YAML and JSON can write."""
+    if type(value) in _LEAVES:
+        return value
     if isinstance(value, Mapping):
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
@@ -348,6 +354,8 @@ def undefined_in(value: object, seen: set[int]) -> list[jinja2.Undefined]:
 
     ``seen``: ids of the containers that are already searched; new ones are added.
     """
+    if type(value) in _LEAVES:
+        return []
     if isinstance(value, jinja2.StrictUndefined):
         return [value]
     if not isinstance(value, Mapping | list | tuple) or id(value) in seen:

@@ -130,7 +130,7 @@ class ClosedEnvironment(SandboxedEnvironment):
                 pass
         elif isinstance(obj, Undefined):
             # Most undefined values raise the error that names the missing variable.
-            return super().getitem(obj, argument)
+            return obj[argument]
         return self.attribute(obj, str(argument)) if isinstance(argument, str) else self._missing(obj, argument)
 
     def attribute(self, obj: Any, name: str) -> Any:
@@ -167,7 +167,7 @@ class ClosedEnvironment(SandboxedEnvironment):
             return value
         if isinstance(obj, Undefined):
             # Most undefined values raise UndefinedError here, which names the missing variable.
-            return super().getattr(obj, name)
+            return _REFUSED if name[:1] == "_" else getattr(obj, name, _ABSENT)
         if isinstance(obj, type):
             return getattr(obj, name) if obj in _OF_CLASSES and name in _OF_CLASSES[obj] else _REFUSED
         value = _of_base(obj, name)

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import datetime
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+from statecore.model.errors import StatecoreError
 from statecore.model.lazy import LazyMap
 
 #: Types of values that are no containers and cannot change.
@@ -22,8 +24,21 @@ _SCALARS = frozenset(
 )
 
 
+#: Methods by which a class changes what its maps or lists hold.
+_OF_CONTAINERS = frozenset(("__getitem__", "__missing__", "__iter__", "get", "items", "keys", "values"))
+
+
+class NoData(StatecoreError):
+    """A function gave a template a table of functions."""
+
+
 def data_copy(value: object) -> object:
-    """Return a deep copy of nested maps, lists, tuples and sets of Python's own types. Other objects are not copied."""
+    """Return a deep copy of nested maps, lists, tuples and sets. Maps and lists of other classes become dicts and lists, but
+    for subclasses of ``dict`` and ``list`` that read their items in their own way. Other objects are not copied.
+
+    Raise NoData for a map or list of another class that holds functions, such as ``__salt__``: it leads round the minion's
+    limits.
+    """
     kind = type(value)
     if kind in _SCALARS:
         return value
@@ -35,10 +50,27 @@ def data_copy(value: object) -> object:
         assert isinstance(value, list | tuple)
         listed = [each if type(each) in _SCALARS else data_copy(each) for each in value]
         return listed if kind is list else tuple(listed)
-    if isinstance(value, LazyMap):
-        return data_copy({**value})
-    # A set holds what cannot change.
-    return set(value) if isinstance(value, set) and kind is set else value
+    if isinstance(value, set):
+        # A set holds what cannot change.
+        return set(value) if kind is set else value
+    if isinstance(value, dict | list):
+        own = any(_OF_CONTAINERS & base.__dict__.keys() for base in kind.__mro__[: kind.__mro__.index(_builtin(value))])
+        return value if own else data_copy({**value} if isinstance(value, dict) else [*value])
+    if isinstance(value, Mapping):
+        return {key: data_copy(_no_function(each)) for key, each in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray | memoryview | tuple | range):
+        return [data_copy(_no_function(each)) for each in value]
+    return value
+
+
+def _builtin(value: dict[Any, Any] | list[Any]) -> type:
+    return dict if isinstance(value, dict) else list
+
+
+def _no_function(value: object) -> object:
+    if callable(value):
+        raise NoData("a table of functions is no data; templates call functions as salt['module.function']")
+    return value
 
 
 def plain_data(value: object) -> object:
