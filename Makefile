@@ -260,7 +260,11 @@ fuzz: $(VENV)/.ready ## let a fuzzer attack every port's reader, SLS, archives a
 	$(BIN)/python -m tests.fuzz.run $(SECONDS) $(T)
 
 lock: ## resolve the newest versions that fit, and pin them with hashes
-	$(PYTHON_FOUND) .ci/new-environment $(VENV)-lock && $(VENV)-lock/bin/pip install -q uv
+	$(PYTHON_FOUND) .ci/new-environment $(VENV)-lock
+	$(VENV)-lock/bin/pip install -q --disable-pip-version-check --no-deps --require-hashes -r tests/supply/uv.lock
+	# The locked uv locks the next one.
+	echo uv | $(VENV)-lock/bin/uv pip compile -q --universal --python-version 3.11 --generate-hashes \
+	    --no-header --no-annotate --no-emit-index-url --upgrade - -o tests/supply/uv.lock
 	.ci/requirements | $(VENV)-lock/bin/uv pip compile -q --universal --python-version 3.11 --generate-hashes \
 	    --no-header --no-annotate --no-emit-index-url --upgrade - -o requirements.lock
 	echo salt==3008.3 | $(VENV)-lock/bin/uv pip compile -q --universal --python-version 3.11 --generate-hashes \

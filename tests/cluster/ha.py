@@ -18,6 +18,7 @@ import yaml
 from tests.cluster import pki
 from tests.cluster.cluster import PATIENCE, Cluster
 from tests.cluster.control_plane import KEYS
+from tests.cluster.images import STAND_INS
 from tests.cluster.lab import Lab
 from tests.cluster.places import NODES, SOURCES, until
 from tests.cluster.programs import definitions
@@ -85,6 +86,8 @@ class Ha(Lab):
             "apiVersion": "kustomize.config.k8s.io/v1beta1",
             "kind": "Kustomization",
             "resources": [os.path.relpath(K8S.resolve() / "overlays/ha", self.directory.resolve())],
+            # The stand-in has the tag, and not the digest of the manifests.
+            "images": [dict(zip(("name", "newTag"), STAND_INS["git-sync"].split(":"), strict=True))],
             "configMapGenerator": [
                 {"name": "saltern-tree-git", "namespace": "saltern", "behavior": "merge", "literals": literals},
                 {"name": "saltern-master", "namespace": "saltern", "behavior": "merge", "files": ["60-mine.conf"]},

@@ -270,7 +270,7 @@ def _selects(selector: Mapping[str, str], pod: Pod) -> bool:
     return selector.items() <= pod.labels.items()
 
 
-def _matches(selector: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
+def matches(selector: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
     if not dict(selector.get("matchLabels", {})).items() <= labels.items():
         return False
     for row in selector.get("matchExpressions", ()):
@@ -286,7 +286,7 @@ def _rules(found: Sequence[Object], pod: Pod, direction: str) -> list[tuple[froz
     key = "from" if direction == "ingress" else "to"
     rules = []
     for policy in of_kind(found, "NetworkPolicy"):
-        if policy["metadata"]["namespace"] != pod.namespace or not _matches(policy["spec"]["podSelector"], pod.labels):
+        if policy["metadata"]["namespace"] != pod.namespace or not matches(policy["spec"]["podSelector"], pod.labels):
             continue
         for rule in policy["spec"].get(direction, ()):
             ports = frozenset(port["port"] for port in rule.get("ports", ()))
@@ -305,7 +305,7 @@ def _peers(found: Sequence[Object], peers: Iterable[Mapping[str, Any]], namespac
         matched = [
             pod.component
             for pod in pods(found)
-            if pod.namespace == name and _matches(peer.get("podSelector", {}), pod.labels)
+            if pod.namespace == name and matches(peer.get("podSelector", {}), pod.labels)
         ]
         yield from matched or [f"{name}:other"]
 
@@ -414,18 +414,35 @@ def secretless(found: Sequence[Object]) -> Iterator[str]:
 
 
 def built(found: Sequence[Object]) -> Iterator[str]:
-    """Every image is a target of docker/Dockerfile."""
+    """Every image is a target of docker/Dockerfile, or one of others by its digest."""
     targets = frozenset(
         re.findall(r"^FROM .* AS (\S+)$", (ROOT / "docker/Dockerfile").read_text("utf-8"), re.MULTILINE)
     )
     for pod, container in _all(found):
         name = re.sub(r"(@sha256:[0-9a-f]+|:[^:/]+)$", "", container["image"])
-        if name in FOREIGN_IMAGES:
-            continue
-        if name.rpartition("/")[2] not in targets:
+        if name.partition(":")[0] in FOREIGN_IMAGES:
+            if not re.search(r"@sha256:[0-9a-f]{64}$", container["image"]):
+                yield f"{pod}: {container['name']}: {container['image']} is an image of others: name it by digest"
+        elif name.rpartition("/")[2] not in targets:
             yield f"{pod}: {container['name']}: docker/Dockerfile has no target for {container['image']}"
         elif container["image"] == name or container["image"].endswith(":latest"):
             yield f"{pod}: {container['name']}: {container['image']} is no certain image: give a tag or a digest"
+
+
+def apart(found: Sequence[Object]) -> Iterator[str]:
+    """In a pod with containers of several images, a volume has one image that writes it, and /tmp is of one image alone."""
+    for pod in pods(found):
+        mounts = [
+            (container["image"], mount) for container in pod.containers() for mount in container.get("volumeMounts", ())
+        ]
+        for name in sorted({mount["name"] for _, mount in mounts}):
+            of_it = [(image, mount) for image, mount in mounts if mount["name"] == name]
+            writers = {image for image, mount in of_it if not mount.get("readOnly")}
+            images = {image for image, _ in of_it}
+            if len(writers) > 1:
+                yield f"{pod}: {' and '.join(sorted(writers))} write the volume {name}: give each a volume of its own"
+            elif len(images) > 1 and any(mount["mountPath"] == "/tmp" for _, mount in of_it):
+                yield f"{pod}: {' and '.join(sorted(images))} share /tmp: give each a volume of its own"
 
 
 def mounted(found: Sequence[Object]) -> Iterator[str]:
@@ -548,13 +565,13 @@ def disrupted(found: Sequence[Object]) -> Iterator[str]:
     for one in of_kind(found, "PodDisruptionBudget"):
         name = one["metadata"]["name"]
         if not any(
-            _matches(one["spec"]["selector"], pod.labels)
+            matches(one["spec"]["selector"], pod.labels)
             for pod in pods(found)
             if pod.namespace == one["metadata"]["namespace"]
         ):
             yield f"PodDisruptionBudget {name}: finds no pod"
         for pod in pods(found):
-            if pod.namespace == one["metadata"]["namespace"] and _matches(one["spec"]["selector"], pod.labels):
+            if pod.namespace == one["metadata"]["namespace"] and matches(one["spec"]["selector"], pod.labels):
                 holding = [each["metadata"]["name"] for each in _budgets(found, pod)]
                 if len(holding) > 1:
                     yield f"{pod}: is never evicted, under two budgets: {', '.join(holding)}"
@@ -566,7 +583,7 @@ def _budgets(found: Sequence[Object], pod: Pod) -> list[Object]:
     return [
         one
         for one in of_kind(found, "PodDisruptionBudget")
-        if one["metadata"]["namespace"] == pod.namespace and _matches(one["spec"]["selector"], pod.labels)
+        if one["metadata"]["namespace"] == pod.namespace and matches(one["spec"]["selector"], pod.labels)
     ]
 
 
@@ -585,6 +602,6 @@ POLICIES: Mapping[str, Policy] = {
     policy.__name__: policy
     for policy in (
         *(non_root, locked, restricted, bounded, roomy, probed, tokenless, explained, labelled, pooled, served, denied),
-        *(linked, configured, secretless, built, mounted, drained, disrupted, scaled),
+        *(apart, linked, configured, secretless, built, mounted, drained, disrupted, scaled),
     )
 }

@@ -39,6 +39,8 @@ NO_OPTIONS = frozenset(
         "resource_attributes",
         "sampler_arg",
         "service_name",
+        # A key of `rest_cherrypy`.
+        "api_acl",
         "git_pillar",
         "saltern_requests_in_hand",
         "minion_id",
