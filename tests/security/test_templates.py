@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -233,8 +233,10 @@ class Place:
         self._scratch = tmp_path / "scratch"
         self._scratch.mkdir()
 
-    def runtime(self, *allowed: str, root: str = "") -> Runtime:
-        """Return a minion whose templates may call the functions of the modules ``allowed``. ``root``: the host's root."""
+    def runtime(self, *allowed: str, root: str = "", disabled: Sequence[str] = ()) -> Runtime:
+        """Return a minion whose templates may call the functions of the modules ``allowed`` (none: of all), without those
+        of the modules ``disabled``. ``root``: the host's root.
+        """
         opts = {
             "id": "web1",
             "file_roots": {"base": [str(self.tree)]},
@@ -244,6 +246,7 @@ class Place:
             "jinja_dns_check": False,
             "jinja_http_query": False,
             "whitelist_modules": list(allowed),
+            "disable_modules": list(disabled),
         }
         return local_runtime(opts, grains={"id": "web1", "roles": ["web"]}, pillar={"a": {"b": 1}})
 
@@ -259,6 +262,13 @@ class Place:
     def on_minion(self, template: str, root: str = "") -> str:
         """Return what a template renders to on a minion; "" if the rendering failed."""
         templates = self.runtime("pillar", "test", "grains", root=root).context.templates
+        return self._rendered(lambda text: templates.render(text, "jinja", {}, saltenv="base"), template)
+
+    def with_disabled_modules(self, template: str) -> str:
+        """Return what a template renders to on a minion whose option ``disable_modules`` names what runs programs, reads or
+        writes; "" if the rendering failed.
+        """
+        templates = self.runtime(root="/", disabled=["cmd", "file", "slsutil", "state", "cp"]).context.templates
         return self._rendered(lambda text: templates.render(text, "jinja", {}, saltenv="base"), template)
 
     def in_editor(self, template: str) -> str:
@@ -287,6 +297,13 @@ def place(tmp_path: Path) -> Place:
 @pytest.mark.parametrize("attack", REACHING)
 def test_a_template_reaches_no_more_functions_than_the_minion_allows(place: Place, attack: str) -> None:
     assert place.reached(place.on_minion(REACHING[attack], "/")) == []
+
+
+@pytest.mark.parametrize(
+    "attack", [attack for attack in REACHING if any(word in REACHING[attack] for word in ("host.r", "CTX.templates"))]
+)
+def test_a_template_runs_and_reads_nothing_by_disabled_modules(place: Place, attack: str) -> None:
+    assert place.reached(place.with_disabled_modules(REACHING[attack])) == []
 
 
 @pytest.mark.parametrize("attack", [attack for attack in REACHING if attack not in ON_MINIONS])
