@@ -50,11 +50,33 @@ _LOGINS = "services/saltern/mworker/commands/logins.py"
 _CONFINEMENT = "libs/statecore/lsp/confinement.py"
 _RENDERER = "libs/statecore/lsp/worker.py"
 _JOB_VIEWS = "services/saltern/mworker/commands/job_views.py"
+_LIVE_ROWS = "services/saltern/kit/config/access_rows.py"
 _AUTHORISE = "services/saltern/mworker/authorise.py"
 
 _TREE = "libs/statecore/host/content/guarded_tree.py"
 
 MUTATIONS = (
+    Mutation(
+        "rows are read again",
+        _LIVE_ROWS,
+        "if self.follows and now - self._looked >= _LOOK_EVERY:",
+        "if self.follows and not self._stamps:",
+        "test_live_rows.py::test_a_token_ends_with_its_rows",
+    ),
+    Mutation(
+        "a new file of rows is noticed",
+        _LIVE_ROWS,
+        "return {each.path for each in files} | {each.path.parent for each in files} | include_folders(",
+        "return {each.path for each in files} or include_folders(",
+        "test_live_rows.py::test_an_included_file_counts",
+    ),
+    Mutation(
+        "broken rows change nothing",
+        _LIVE_ROWS,
+        "            self._log_fault(error)\n            return\n",
+        "            self._log_fault(error)\n            self._rows = rows_of(MasterOptions())\n            return\n",
+        "test_live_rows.py::test_a_broken_file_changes_nothing",
+    ),
     Mutation(
         "@jobs changes no job",
         "services/saltern/kit/links/rights.py",

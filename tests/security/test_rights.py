@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+from saltern.kit.config.access_rows import LiveRows
 from saltern.kit.config.master import MasterOptions
 from saltern.kit.links.curve_auth import CurveAuth
 from saltern.kit.links.rights import OWN_ROWS
@@ -119,7 +120,7 @@ def test_events_are_for_keys_with_a_right(client: str, options: Any, admitted: b
 
     public = b"a" * 40
     auth = CurveAuth.__new__(CurveAuth)
-    auth._has_rights = lambda name: _has_rights(MasterOptions(**options), name)
+    auth._has_rights = lambda name: _has_rights(LiveRows(MasterOptions(**options)), name)
     auth._users = {b"k" * 32: f"{client} {public.decode()}"}
     auth._look = lambda **_: None  # type: ignore[method-assign]
     assert bool(auth._admitted("event_pub", b"k" * 32)) is admitted

@@ -58,7 +58,7 @@ async def _serve(role: Role, settings: ApiSettings, keys: LinkKeys) -> None:
     link = MasterLink(context, role.options, keys)
     bus = BusReader(context, role.options, keys, feed.receive)
     role.metrics.api_listeners.set_function(lambda: float(feed.listeners))
-    api = Api(role.options, settings, link, feed, role.metrics, role.log)
+    api = Api(role.options, settings, link, feed, role.metrics, role.log, config_dir=role.config_dir)
     server = _Server(_configuration(role, settings, application(api)))
     role.metrics.api_connections.set_function(lambda: float(len(server.server_state.connections)))
     trouble = ["the master was not asked yet"]

@@ -19,6 +19,7 @@ from saltern.api.guard import address_of, check_origin, shown_path
 from saltern.api.sessions import Logins, Sessions, User
 from saltern.api.settings import ApiSettings
 from saltern.api.streams import Streams
+from saltern.kit.config.access_rows import LiveRows
 from saltern.kit.config.master import MasterOptions
 from saltern.kit.links.master_link import MasterLink
 from saltern.kit.process.metrics import Metrics
@@ -45,10 +46,13 @@ class Api:
     streams: Streams = field(init=False)
     started: float = field(default_factory=time.time)
     requests: int = 0
+    #: Directory of the file ``master``; as of Role.
+    config_dir: str | None = ""
 
     def __post_init__(self) -> None:
         self.clients = Clients(self.link, self.feed, self.options)
-        self.logins = Logins(self.link, self.settings.api_acl)
+        rows = LiveRows(self.options, self.config_dir)
+        self.logins = Logins(self.link, lambda: rows.current().api_acl if rows.follows else self.settings.api_acl)
         self.sessions = Sessions(self.logins)
         self.streams = Streams(self.link, self.feed, self.sessions, self.settings)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,9 +38,10 @@ class User:
 class Logins:
     """Signs users in at the master, from the addresses that ``api_acl`` allows."""
 
-    def __init__(self, link: MasterLink, api_acl: Mapping[str, Any]) -> None:
+    def __init__(self, link: MasterLink, api_acl: Callable[[], object]) -> None:
+        """Sign in by ``link``. ``api_acl`` returns the API's setting of this name, as it is now."""
         self._link = link
-        self._api_acl = dict(api_acl)
+        self._api_acl = api_acl
 
     async def token(self, address: str, **credentials: object) -> Mapping[str, Any]:
         """Return the master's answer to a login from an address: {token, start, expire, name, eauth, groups, perms}. Raises
@@ -48,14 +49,14 @@ class Logins:
         """
         # A directory may take its time; the worker's child process ends by itself.
         answer: Mapping[str, Any] = await self._link.call(
-            "login", timeout=60.0, once=True, address=address, api_acl=self._api_acl, **credentials
+            "login", timeout=60.0, once=True, address=address, api_acl=self._api_acl(), **credentials
         )
         return answer
 
     async def info(self, token: str, address: str) -> Mapping[str, Any]:
         """Return what the master knows of a token that came from an address. Raises ControlError as ``token`` does."""
         answer: Mapping[str, Any] = await self._link.call(
-            "token_info", of=token, address=address, api_acl=self._api_acl
+            "token_info", of=token, address=address, api_acl=self._api_acl()
         )
         return answer
 

@@ -18,7 +18,7 @@ from functools import partial
 import zmq
 
 from saltern.eventpublisher.history import History
-from saltern.kit.config.master import MasterOptions
+from saltern.kit.config.access_rows import LiveRows
 from saltern.kit.links import frames
 from saltern.kit.links.curve_auth import CurveAuth
 from saltern.kit.links.event_bus import PROBE, QUEUED_EVENTS
@@ -45,7 +45,7 @@ def _prepare(role: Role) -> Callable[[], None]:
 
 def _loop(role: Role, keys: LinkKeys) -> None:
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
-    curve_auth = CurveAuth(context, keys, partial(_has_rights, role.options))
+    curve_auth = CurveAuth(context, keys, partial(_has_rights, LiveRows(role.options, role.config_dir)))
     pull, pub = context.socket(zmq.PULL), context.socket(zmq.XPUB)
     for one, size in ((pull, QUEUED_EVENTS), (pub, QUEUED_EVENTS)):
         one.setsockopt(zmq.RCVHWM, size)
@@ -85,9 +85,10 @@ def _loop(role: Role, keys: LinkKeys) -> None:
         context.term()
 
 
-def _has_rights(options: MasterOptions, client: str) -> bool:
+def _has_rights(access: LiveRows, client: str) -> bool:
     """Return whether the master's options give the operator's key with this name any right."""
-    return bool(rights_of_operator(options.control_acl, options.publisher_acl, client).rules)
+    rows = access.current()
+    return bool(rights_of_operator(rows.control_acl, rows.publisher_acl, client).rules)
 
 
 def _end_connections(role: Role, pub: zmq.Socket[bytes], gone: frozenset[str]) -> None:

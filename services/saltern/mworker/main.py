@@ -26,6 +26,7 @@ from masterstore.event_codes import EventCodes
 from masterstore.events import EventKeeper
 from masterstore.record_mac import Records
 from masterstore.store import Store
+from saltern.kit.config.access_rows import LiveRows
 from saltern.kit.config.master import ConfigError, MasterOptions
 from saltern.kit.config.reactor_rows import wanted_tags
 from saltern.kit.config.worker_pools import Pools, own_pool, read_pools, unknown_commands
@@ -245,6 +246,7 @@ def _worker_context(
         log=role.log,
         start_runner=processes.start,
         tracing=role.tracing,
+        access=LiveRows(options, role.config_dir),
     )
 
 

@@ -328,7 +328,7 @@ class RequestHandler:
                 self._context.log.debug("request %s%s", cmd, _subject(fields), extra={"client": client})
             self._begin(cmd)
             carrier = self._carrier(client, fields)
-            sender = on_behalf(self._context.options, carrier, fields.get("on_behalf")) or carrier
+            sender = on_behalf(self._context.rows, carrier, fields.get("on_behalf")) or carrier
             by_sender = fields.get("by_sender") is True
             fields = {name: value for name, value in fields.items() if name not in _ABOUT_SENDER}
             if carrier.way is Way.USER:
@@ -366,14 +366,14 @@ class RequestHandler:
         Raises ControlError for a token that is unknown or has expired: such a request is never decided by the rights
         of its CurveZMQ key.
         """
-        options = self._context.options
+        rows = self._context.rows
         if "token" not in fields:
-            return sender_by_key(options, client)
+            return sender_by_key(rows, client)
         text = fields["token"]
         found = self._context.store.tokens.find(text, time.time()) if isinstance(text, str) and text else None
         if found is None:
             raise ControlError("TokenAuthenticationError", "the token is unknown or has expired")
-        return sender_by_token(options, client, found)
+        return sender_by_token(rows, client, found)
 
     def _deferred_answer(self, cmd: str, deferred: DeferredReply) -> SealedDeferredReply:
         """Return the deferred reply to the operators' command ``cmd`` as a SealedDeferredReply: its work packs the
@@ -416,7 +416,7 @@ class RequestHandler:
 
         Raises ControlError if the sender's rules do not allow the request.
         """
-        options, client, name, policy = self._context.options, sender.client, sender.name or "this key", row.policy
+        rows, client, name, policy = self._context.rows, sender.client, sender.name or "this key", row.policy
         if policy is ControlPolicy.ANY:
             return None
         if policy is ControlPolicy.REQSERVER:
@@ -428,7 +428,7 @@ class RequestHandler:
         if kind not in _LOOKS:
             who = [client, str(fields.get("user") or "")]
             published = [call.fun for call in calls] if kind is Kind.PUBLISH else []
-            if named := barred_by_list(options.publisher_acl_blacklist, who, published):
+            if named := barred_by_list(rows.publisher_acl_blacklist, who, published):
                 raise ControlError("AuthorizationError", f"{named} is barred (option publisher_acl_blacklist)")
         rights = sender.rights
         if kind is not Kind.PUBLISH:

@@ -13,7 +13,7 @@ from enum import Enum
 from typing import TypedDict
 
 from masterstore.tokens import Token
-from saltern.kit.config.master import MasterOptions
+from saltern.kit.config.access_rows import AccessRows
 from saltern.kit.links.control import ControlError
 from saltern.kit.links.rights import Rights, rights_of_minion, rights_of_operator, rights_of_user
 from saltern.kit.links.sockets import ROLES
@@ -77,26 +77,26 @@ def owner_of(behalf: Behalf) -> str:
 
 
 def is_role(sender: Sender) -> bool:
-    """Return whether the sender is a process of the master, such as the reactor: what it does is in the master's options."""
+    """Return whether the sender is a process of the master, such as the reactor: what it does is in the master's rows."""
     return sender.way is Way.KEY and sender.name in ROLES
 
 
-def sender_by_key(options: MasterOptions, client: str) -> Sender:
+def sender_by_key(rows: AccessRows, client: str) -> Sender:
     """Return the sender of a request that a CurveZMQ key carried, without a user's token."""
-    return Sender(client, Way.KEY, client, rights_of_operator(options.control_acl, options.publisher_acl, client))
+    return Sender(client, Way.KEY, client, rights_of_operator(rows.control_acl, rows.publisher_acl, client))
 
 
-def sender_by_token(options: MasterOptions, client: str, token: Token) -> Sender:
+def sender_by_token(rows: AccessRows, client: str, token: Token) -> Sender:
     """Return the sender of a request with the token of a user, which the key ``client`` carried."""
-    return _user(options, client, token.eauth, token.user, token.groups)
+    return _user(rows, client, token.eauth, token.user, token.groups)
 
 
-def sender_minion(options: MasterOptions, minion_id: str) -> Sender:
+def sender_minion(rows: AccessRows, minion_id: str) -> Sender:
     """Return a minion as the sender of a request; its rules are those of the option ``peer``."""
-    return Sender(minion_id, Way.MINION, minion_id, rights_of_minion(options.peer, minion_id))
+    return Sender(minion_id, Way.MINION, minion_id, rights_of_minion(rows.peer, minion_id))
 
 
-def on_behalf(options: MasterOptions, carrier: Sender, given: object) -> Sender | None:
+def on_behalf(rows: AccessRows, carrier: Sender, given: object) -> Sender | None:
     """Return the sender that the field ``on_behalf`` of a request names; None if it has none, or comes with another key
     than that of runners. Raises ControlError for a malformed field.
     """
@@ -107,14 +107,14 @@ def on_behalf(options: MasterOptions, carrier: Sender, given: object) -> Sender 
     way, name, groups = given.get("way"), str(given.get("name")), given.get("groups")
     if way == Way.USER.value:
         names = tuple(map(str, groups)) if isinstance(groups, list) else ()
-        return _user(options, carrier.client, str(given.get("eauth")), name, names)
+        return _user(rows, carrier.client, str(given.get("eauth")), name, names)
     if way == Way.MINION.value:
-        return replace(sender_minion(options, name), client=carrier.client)
+        return replace(sender_minion(rows, name), client=carrier.client)
     if way == Way.KEY.value:
-        return replace(sender_by_key(options, name), client=carrier.client)
+        return replace(sender_by_key(rows, name), client=carrier.client)
     raise ControlError("InvocationError", f"on_behalf: there is no sender of the kind {way!r}")
 
 
-def _user(options: MasterOptions, client: str, eauth: str, user: str, groups: tuple[str, ...]) -> Sender:
-    rights = rights_of_user(options.external_auth, eauth, user, groups, permissive=options.permissive_acl)
+def _user(rows: AccessRows, client: str, eauth: str, user: str, groups: tuple[str, ...]) -> Sender:
+    rights = rights_of_user(rows.external_auth, eauth, user, groups, permissive=rows.permissive_acl)
     return Sender(client, Way.USER, user, rights, eauth, groups)

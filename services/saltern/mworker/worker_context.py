@@ -10,6 +10,7 @@ from pathlib import Path
 
 from masterstore.epochs import Epochs
 from masterstore.store import Store
+from saltern.kit.config.access_rows import AccessRows, LiveRows
 from saltern.kit.config.master import MasterOptions
 from saltern.kit.keys.master_keys import MasterKeys
 from saltern.kit.links.event_bus import Prepared
@@ -61,12 +62,15 @@ class WorkerContext:
     #: Runs its first argument in a child process; calls its second one with the reason if the child fails.
     start_runner: Callable[[Callable[[], None], Callable[[str], None]], None]
     tracing: Tracing = field(default_factory=lambda: Tracing({}, ""))
+    #: Who may do what, read again when the master's files change; None: as in ``options``.
+    access: LiveRows | None = None
     #: What each minion may store and fire.
     quotas: Quotas = field(init=False)
     #: Who did what.
     audit: AuditLog = field(init=False)
     #: Size of the request that is being answered, bytes.
     request_bytes: int = 0
+    _access: LiveRows = field(init=False)
     _epochs: Epochs | None = None
     _epochs_read: float = 0.0
     #: (epoch, key string) of publications; a cache, because each sign-in needs it.
@@ -80,6 +84,7 @@ class WorkerContext:
     _sealed: dict[str, bytes] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self._access = self.access or LiveRows(self.options)
         most = self.options.worker_cache_bytes
         self._sessions = BoundedCache(most, lambda session: _SESSION_BYTES + len(session[0][1]))
         self.tokens = BoundedCache(most, lambda known: _TOKEN_BYTES + len(known[0]) + len(known[1]))
@@ -87,6 +92,11 @@ class WorkerContext:
         self.metrics.worker_copies_bytes.set_function(lambda: float(self.store.cache.copied_bytes))
         self.quotas = Quotas(self.options, self.metrics.quota_refusals, self.log)
         self.audit = AuditLog(self.options, self.store.audit, self.log)
+
+    @property
+    def rows(self) -> AccessRows:
+        """Return the options that say who may do what, as the master's files have them now."""
+        return self._access.current()
 
     def epochs(self) -> Epochs:
         """Return the epochs of session and publication keys, at most two seconds old. Raises StoreUnavailable if they

@@ -87,7 +87,7 @@ def ours(
         start_runner=lambda call: None,
     )
     return Master(
-        context, master({"wheel": lambda fields: wheel.wheel(context, sender_by_key(context.options, "cli"), fields)})
+        context, master({"wheel": lambda fields: wheel.wheel(context, sender_by_key(context.rows, "cli"), fields)})
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -54,6 +54,15 @@ def config_files(directory: Path, file_name: str) -> Iterator[ConfigFile]:
     default = first.values.get("default_include", f"{file_name}.d/*.conf")
     for pattern in (*_patterns(default, main), *_patterns(first.values.get("include"), main)):
         yield from _included(directory, pattern, seen)
+
+
+def include_folders(directory: Path, file_name: str, files: Iterable[ConfigFile]) -> set[Path]:
+    """Return the folders in which the files of a configuration look for further ones: a new file there would count."""
+    found = {directory / f"{file_name}.d"}
+    for path, values in files:
+        for name in ("default_include", "include"):
+            found |= {(path.parent / pattern).parent for pattern in _patterns(values.get(name), path)}
+    return {folder for folder in found if not glob.has_magic(str(folder))}
 
 
 def _included(directory: Path, pattern: str, seen: set[Path]) -> Iterator[ConfigFile]:

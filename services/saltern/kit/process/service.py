@@ -57,6 +57,8 @@ class Role:
     log: logging.Logger
     stop: Stop
     tracing: Tracing
+    #: Directory of the file ``master``; None: that of the environment. Empty: options are read once.
+    config_dir: str | None = ""
 
     def running(self) -> bool:
         """Return False once the process was asked to end. Each call reports to ``/healthz`` that the role's loop runs."""
@@ -176,7 +178,9 @@ def new_role(program: RoleProgram, start: Start) -> Role:
     health = Health(name, metrics.registry, stall_after=2.0 * program.longest(options))
     log = logging.getLogger(f"saltern.{name}")
     keys = key_directory(options, name, start.config_dir)
-    return Role(name, options, keys, health, metrics, log, Stop(), Tracing(options.tracing, f"saltern-{name}"))
+    return Role(
+        name, options, keys, health, metrics, log, Stop(), Tracing(options.tracing, f"saltern-{name}"), start.config_dir
+    )
 
 
 def serve(role: Role, prepare: Callable[[Role], Callable[[], None]], listener: socket.socket | None = None) -> None:

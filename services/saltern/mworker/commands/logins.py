@@ -79,7 +79,7 @@ def login(context: WorkerContext, sender: Sender, fields: Mapping[str, object]) 
 
 
 def _checked(context: WorkerContext, backend: str, user: str, password: str, address: str) -> Identity | None:
-    settings: dict[str, Any] = as_opts(context.options)
+    settings: dict[str, Any] = as_opts(context.options, external_auth=context.rows.external_auth)
     where = f" from {address}" if address else ""
     try:
         identity = eauth.check(settings, backend, user, password)
@@ -105,11 +105,11 @@ def _new_token(
 
 def _described(context: WorkerContext, token: Token) -> dict[str, object]:
     rights = rights_of_user(
-        context.options.external_auth,
+        context.rows.external_auth,
         token.eauth,
         token.user,
         token.groups,
-        permissive=context.options.permissive_acl,
+        permissive=context.rows.permissive_acl,
     )
     return {
         "start": token.start,
@@ -128,7 +128,7 @@ def _may_come(context: WorkerContext, sender: Sender, user: str, fields: Mapping
     if sender.client != _API:
         return True
     address = _text(fields, "address")
-    sent, own = fields.get("api_acl") or {}, context.options.rest_cherrypy.get("api_acl") or {}
+    sent, own = fields.get("api_acl") or {}, context.rows.api_acl
     if all(isinstance(acl, Mapping) and may_come_from(acl, user, address) for acl in (sent, own)):
         return True
     context.log.warning("user %r of the API may not come from %s (rest_cherrypy: api_acl)", user, address)

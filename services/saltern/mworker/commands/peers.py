@@ -75,7 +75,7 @@ def publish(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> 
         return _refused(context, minion_id, load, str(error))
     if not job["jid"]:
         return {}
-    behalf = sender_minion(context.options, minion_id).behalf
+    behalf = sender_minion(context.rows, minion_id).behalf
     gather = partial(_gathered, job=job, timeout=timeout, full=load.get("form") == "full")
     return DeferredReply(
         partial(with_tools, job["jid"], minion_id, behalf, context.options, context.key_dir, gather), refused={}
@@ -93,14 +93,14 @@ def runner(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> A
         return {}
     full = load.get("form") == "full"
     try:
-        decision = decided(runners_of_minion(context.options.peer_run, minion_id), Kind.RUNNER, [Call(fun)])
+        decision = decided(runners_of_minion(context.rows.peer_run, minion_id), Kind.RUNNER, [Call(fun)])
     except ControlError as error:
         return _refused(context, minion_id, load, error.message)
     if decision.refused:
         return _refused(context, minion_id, load, _how_to_allow("peer_run", minion_id, fun, "", f"[{fun}]"))
     arg, kwarg = _parsed(load["arg"], load.get("no_parse"))
     try:
-        call = control.runner_call(context, fun, arg, kwarg, minion_id, sender_minion(context.options, minion_id))
+        call = control.runner_call(context, fun, arg, kwarg, minion_id, sender_minion(context.rows, minion_id))
     except ControlError as error:
         return {**_FULL, "return": error.message, "success": False, "jid": ""} if full else error.message
     request_id = _request_id(minion_id, load)
@@ -122,14 +122,14 @@ def wheel_function(context: WorkerContext, minion_id: str, load: Mapping[str, An
         return {}
     call = Call(fun, arg, kwarg)
     try:
-        decision = decided(wheels_of_minion(context.options.peer_run, minion_id), Kind.WHEEL, [call])
+        decision = decided(wheels_of_minion(context.rows.peer_run, minion_id), Kind.WHEEL, [call])
         if decision.refused:
             return _refused(
                 context, minion_id, load, _how_to_allow("peer_run", minion_id, fun, "", f"[{{'@wheel': [{fun}]}}]")
             )
         return {
             "return": wheel.wheel(
-                context, sender_minion(context.options, minion_id), {"fun": fun, "arg": arg, "kwarg": kwarg}
+                context, sender_minion(context.rows, minion_id), {"fun": fun, "arg": arg, "kwarg": kwarg}
             ),
             "success": True,
         }
@@ -172,7 +172,7 @@ def _published(context: WorkerContext, minion_id: str, load: Mapping[str, object
     tgt, tgt_type = load["tgt"], str(load.get("tgt_type") or "glob")
     if tgt_type.startswith("node"):
         tgt_type = "nodegroup"
-    sender = sender_minion(context.options, minion_id)
+    sender = sender_minion(context.rows, minion_id)
     try:
         reach = reached(context, sender.rights, calls, tgt, tgt_type, peer=True)
     except NotAllowed as error:
