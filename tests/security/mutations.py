@@ -66,8 +66,8 @@ MUTATIONS = (
     Mutation(
         "a new file of rows is noticed",
         _LIVE_ROWS,
-        "return {each.path for each in files} | {each.path.parent for each in files} | include_folders(",
-        "return {each.path for each in files} or include_folders(",
+        "found |= {each.path, each.path.parent}",
+        "found = {each.path}",
         "test_live_rows.py::test_an_included_file_counts",
     ),
     Mutation(

@@ -109,11 +109,10 @@ class LiveRows:
 def _places(directory: Path) -> set[Path]:
     """Return the files of the master's configuration, and the folders in which a further one would count. Raises ConfigError."""
     files = list(config_files(directory, "master"))
-    return (
-        {each.path for each in files}
-        | {each.path.parent for each in files}
-        | include_folders(directory, "master", files)
-    )
+    found = include_folders(directory, "master", files)
+    for each in files:
+        found |= {each.path, each.path.parent}
+    return found
 
 
 def _stamps_of(places: Iterable[Path]) -> dict[Path, tuple[int, ...] | None]:
