@@ -46,6 +46,7 @@ _REDACTION = "libs/statecore/model/redaction.py"
 _BENEATH = "libs/statecore/host/beneath.py"
 _TREE_ROOTS = "libs/statecore/sources/tree_roots.py"
 _AUDIT = "libs/masterstore/audit_chain.py"
+_WEBHOOK = "libs/statecore/builtin/engines/webhook.py"
 _LOGINS = "services/saltern/mworker/commands/logins.py"
 _CONFINEMENT = "libs/statecore/lsp/confinement.py"
 _RENDERER = "libs/statecore/lsp/worker.py"
@@ -1121,6 +1122,41 @@ MUTATIONS = (
         "            with contextlib.suppress(EauthFault):",
         "            if False:",
         "test_login_times.py::test_a_directory_is_asked_about_an_unknown_user_as_often",
+    ),
+    Mutation(
+        "the engine webhook counts the bytes of bodies",
+        _WEBHOOK,
+        "if not self.server.bodies.take(address, len(part)):",
+        "if False:",
+        "test_webhook_engine.py::test_strangers_fill_no_memory",
+    ),
+    Mutation(
+        "the engine webhook counts connections",
+        _WEBHOOK,
+        "if not self.connections.take(client_address[0], 1):",
+        "if False:",
+        "test_webhook_engine.py::test_strangers_start_no_more_threads_than_the_limit",
+    ),
+    Mutation(
+        "a request to the engine webhook has a deadline",
+        _WEBHOOK,
+        "            if until < now:",
+        "            if False:",
+        "test_webhook_engine.py::test_a_request_that_does_not_arrive_ends",
+    ),
+    Mutation(
+        "answers of a region are held against their types",
+        "services/saltern/kit/links/control.py",
+        '    if fault := answer_fault(cmd, reply["ok"]):',
+        '    if fault := "":',
+        "test_region_answers.py::test_a_malformed_answer_ends_no_other_region",
+    ),
+    Mutation(
+        "a region answers for minions that it named",
+        "services/saltern/cli/region_merge.py",
+        "        if region not in self._named.get(minion, ()):\n            return ReturnKind.UNNAMED",
+        "        if False:\n            return ReturnKind.UNNAMED",
+        "test_region_answers.py::test_no_region_answers_for_minions_that_it_did_not_name",
     ),
     Mutation(
         "refusals do not fill the audit record",

@@ -13,11 +13,14 @@ from saltern.cli.return_printer import Absence
 
 
 class ReturnKind(Enum):
-    """What a minion's return is to the merged answer: the first one, the same once more, or another result."""
+    """What a minion's return is to the merged answer: the first one, the same once more, another result, or a return of a
+    minion that the region did not name when it published the job.
+    """
 
     FIRST = "first"
     REPEATED = "repeated"
     DIFFERENT = "different"
+    UNNAMED = "unnamed"
 
 
 #: States of a job on a silent minion, from the one that says most about the minion to the one that says least.
@@ -32,6 +35,8 @@ class RegionMerge:
         self._unpublished = set(regions)
         #: Minion -> regions in which it may still return.
         self._open: dict[str, set[str]] = {}
+        #: Minion -> regions that named it when they published the job.
+        self._named: dict[str, set[str]] = {}
         self._returned: dict[str, Mapping[str, object]] = {}
         self._absences: dict[str, list[Absence | None]] = {}
         #: Minions for which a return or an absence is still to come.
@@ -50,10 +55,16 @@ class RegionMerge:
                 if minion not in self._returned:
                     self._unsettled.add(minion)
             self._open[minion].add(region)
+            self._named.setdefault(minion, set()).add(region)
         return new
 
-    def returned(self, minion: str, load: Mapping[str, object]) -> ReturnKind:
-        """Record a minion's return. Return ReturnKind.FIRST if it is to be shown."""
+    def returned(self, region: str, minion: str, load: Mapping[str, object]) -> ReturnKind:
+        """Record a minion's return that a region passed on. Return ReturnKind.FIRST if it is to be shown.
+
+        A region cannot answer for a minion that it did not name: ReturnKind.UNNAMED, and nothing is recorded.
+        """
+        if region not in self._named.get(minion, ()):
+            return ReturnKind.UNNAMED
         first = self._returned.setdefault(minion, load)
         self._unsettled.discard(minion)
         if first is load:
@@ -62,7 +73,12 @@ class RegionMerge:
         return ReturnKind.REPEATED if same else ReturnKind.DIFFERENT
 
     def absent(self, region: str, minion: str, absence: Absence | None) -> None:
-        """Record that a minion did not return in a region. ``absence``: the entry for it; None: it is not to be shown."""
+        """Record that a minion did not return in a region. ``absence``: the entry for it; None: it is not to be shown.
+
+        A minion that the region did not name is ignored.
+        """
+        if region not in self._named.get(minion, ()):
+            return
         self._absences.setdefault(minion, []).append(absence)
         self._close(region, minion)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import logging
 import sys
 import threading
 import time
@@ -33,8 +34,11 @@ from saltern.kit.jobs.returns import retcode_of
 from saltern.kit.jobs.watch import JobWatch
 from saltern.kit.links.answers import PublishAnswer
 from saltern.kit.links.control import CONTROL_PATIENCE, ControlClient, ControlError, ControlTimeout
+from saltern.kit.process.logs import visible
 from saltern.kit.process.tracing import Span
 from saltwire.jid import new_jid
+
+_LOG = logging.getLogger("saltern.regions")
 
 #: Seconds after which a thread looks whether the other regions have all returns.
 _TICK = 0.1
@@ -110,6 +114,8 @@ class _QueueSink:
         self._put = put
 
     def add(self, minion: str, load: Mapping[str, object]) -> None:
+        if not isinstance(minion, str) or not isinstance(load, Mapping) or "return" not in load:
+            raise ControlError("AnswerError", f"its master passed on a malformed return of {minion!r}")
         self._put(Returned(minion, load))
 
     def add_absent(self, minion: str, absence: Absence | None) -> None:
@@ -153,6 +159,11 @@ def _refuse_options_of_one_master(flags: argparse.Namespace) -> None:
         )
     if flags.make_token:
         raise CommandError("-T keeps the token of one master: name one region with --region", Exit.USAGE)
+
+
+def _shown(text: str) -> str:
+    """Return what a region's master said, for the terminal: no control characters, and no line of its own."""
+    return visible(text).replace("\n", "\n  ")
 
 
 class _RegionJob:
@@ -238,7 +249,7 @@ class _RegionJob:
             if event.job["jid"] and len(self._having) == 1:
                 shown.announce(self._jid)
         elif isinstance(event, Returned):
-            kind = merge.returned(event.minion, event.load)
+            kind = merge.returned(region, event.minion, event.load)
             if kind is ReturnKind.FIRST:
                 shown.add(event.minion, event.load)
             elif kind is ReturnKind.DIFFERENT:
@@ -248,6 +259,12 @@ class _RegionJob:
                 )
                 if retcode_of(event.load):
                     shown.fail_unseen()
+            elif kind is ReturnKind.UNNAMED:
+                sys.stderr.write(
+                    f"[WARNING ] region {region} passed on a result of {visible(event.minion)!r}, a minion that it did not"
+                    f" name when it published the job; the result is not shown: salt-run --region {region}"
+                    f" jobs.lookup_jid {self._jid}\n"
+                )
         elif isinstance(event, NotReturned):
             merge.absent(region, event.minion, event.absence)
         elif isinstance(event, Failed | Ended):
@@ -259,9 +276,9 @@ class _RegionJob:
         """Remember a region's failure or job, and print its warnings and errors on stderr."""
         if isinstance(event, Failed):
             self._failure = max(self._failure, event.code)
-            sys.stderr.write(f"ERROR: region {region}: {event.reason}\n")
+            sys.stderr.write(f"ERROR: region {region}: {_shown(event.reason)}\n")
         elif isinstance(event, Warned):
-            sys.stderr.write(f"[WARNING ] region {region}: {event.text}\n")
+            sys.stderr.write(f"[WARNING ] region {region}: {_shown(event.text)}\n")
         elif isinstance(event, Published) and event.job["jid"]:
             self._having.append(region)
 
@@ -311,6 +328,11 @@ class _RegionJob:
                 ask(region, options, control, put, enough)
         except (ControlError, ControlTimeout, CommandError, ConfigError) as error:
             put(Failed(error.message if isinstance(error, ControlError) else str(error), failure_code(error)))
+        except (TypeError, ValueError, KeyError, AttributeError, IndexError, RecursionError) as error:
+            # What this master sent does not fit, beyond what the client checks. The other regions' answers are printed.
+            _LOG.debug("region %s", region.name, exc_info=error)
+            reason = f"its master sent what this command cannot read: {type(error).__name__}: {error}"
+            put(Failed(reason, Exit.GENERIC))
         except BaseException as error:  # noqa: BLE001 - raised again in the main thread
             defect = error
         put(Ended(defect))
@@ -360,4 +382,7 @@ class _RegionJob:
     def _published(self, options: ClientOptions, control: ControlClient) -> PublishAnswer:
         request = self._request
         call = (request.tgt, request.tgt_type, request.fun, request.arg)
-        return publish_job(request, control, options, self._context, self._span, *call, jid=self._jid)
+        job = publish_job(request, control, options, self._context, self._span, *call, jid=self._jid)
+        if job["jid"] not in (None, self._jid):
+            raise ControlError("AnswerError", f"its master published {job['jid']!r} in place of the job {self._jid}")
+        return job

@@ -26,10 +26,10 @@ def test_a_return_counts_before_the_silence_of_another_region() -> None:
     assert merge.published("us", ["b", "a", "c"]) == ["c"]
     merge.absent("us", "a", absence("offline"))
     assert merge.given_up() == []
-    assert merge.returned("a", load(True)) is ReturnKind.FIRST
-    merge.returned("b", load(True))
+    assert merge.returned("eu", "a", load(True)) is ReturnKind.FIRST
+    merge.returned("eu", "b", load(True))
     assert not merge.settled
-    merge.returned("c", load(True))
+    merge.returned("us", "c", load(True))
     assert merge.settled
     # The regions where they are not need not be waited for.
     assert merge.given_up() == []
@@ -62,12 +62,12 @@ def test_a_region_that_fails_later_names_those_that_it_owes() -> None:
     merge = RegionMerge(["eu", "us"])
     merge.published("eu", ["a", "b", "c"])
     merge.published("us", ["b"])
-    merge.returned("c", load(True))
+    merge.returned("eu", "c", load(True))
     assert merge.ended("eu") == ["a", "b"]
     for minion in ("a", "b"):
         merge.absent("eu", minion, absence())
     assert merge.given_up() == [("a", absence())]
-    merge.returned("b", load(True))
+    merge.returned("eu", "b", load(True))
     assert merge.settled
 
 
@@ -82,8 +82,10 @@ def test_a_region_that_fails_later_names_those_that_it_owes() -> None:
 )
 def test_a_minion_that_returns_in_two_regions_is_shown_once(second: dict[str, Any], kind: ReturnKind) -> None:
     merge = RegionMerge(["eu", "us"])
-    assert merge.returned("a", load(1)) is ReturnKind.FIRST
-    assert merge.returned("a", second) is kind
+    merge.published("eu", ["a"])
+    merge.published("us", ["a"])
+    assert merge.returned("eu", "a", load(1)) is ReturnKind.FIRST
+    assert merge.returned("us", "a", second) is kind
 
 
 @pytest.mark.parametrize(
@@ -131,7 +133,7 @@ def test_each_minion_is_settled_once_whatever_the_order(data: st.DataObject) -> 
             merge.published(region, has[region])
         elif what == "returned":
             returned.add(minion)
-            if merge.returned(minion, load(1)) is ReturnKind.FIRST:
+            if merge.returned(region, minion, load(1)) is ReturnKind.FIRST:
                 shown.append(minion)
         elif what == "absent":
             merge.absent(region, minion, absence())

@@ -15,10 +15,17 @@ must not trust their data.
 
 from __future__ import annotations
 
+import contextlib
+import io
 import logging
 import queue
+import socket
 import ssl
+import sys
 import threading
+import time
+from collections import Counter
+from http.client import LineTooLong
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -31,11 +38,26 @@ _PREFIX = "salt/engines/hook/"
 #: Bytes of the longest body.
 _MOST_BYTES = 10 * 1024 * 1024
 
-#: Seconds that a client may be silent, and that a request waits to be fired.
+#: Bytes of all bodies in memory together, and of those of one address.
+_MOST_BYTES_OF_ALL, _MOST_BYTES_OF_ADDRESS = 4 * _MOST_BYTES, _MOST_BYTES
+
+#: Open connections, in all and of one address; further ones are closed at once. Each has a thread.
+_MOST_CONNECTIONS, _MOST_CONNECTIONS_OF_ADDRESS = 100, 20
+
+#: Seconds that a client may be silent, that a request may take to arrive, and that it waits to be fired.
 _TIMEOUT = 30.0
 
 #: Requests that may wait to be fired; further ones are refused.
 _MOST_WAITING = 100
+
+#: Characters of the longest path, which becomes the event's tag.
+_LONGEST_PATH = 1024
+
+#: Bytes of a request's first line and headers together.
+_MOST_HEADER_BYTES = 65536
+
+#: Bytes of a body that are read at once.
+_PART = 65536
 
 
 def start(
@@ -61,8 +83,7 @@ def start(
     class Handler(_Handler):
         posted = waiting
 
-    server = ThreadingHTTPServer((address or "", int(port)), Handler)
-    server.daemon_threads = True
+    server = _Server((address or "", int(port)), Handler)
     if ssl_crt and ssl_key:
         tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         tls.load_cert_chain(ssl_crt, ssl_key)
@@ -71,8 +92,12 @@ def start(
     _LOG.info("the engine webhook listens on %s:%d", *server.server_address[:2])
     threading.Thread(target=server.serve_forever, name="webhook", daemon=True).start()
     while True:
+        server.end_late()
         # The connection to the master belongs to this thread.
-        posted = waiting.get()
+        try:
+            posted = waiting.get(timeout=1)
+        except queue.Empty:
+            continue
         try:
             posted.fired = ctx.events.fire(posted.tag, posted.payload)
         except Exception as error:  # noqa: BLE001 - the master may be away; the client is told, and the engine goes on
@@ -90,19 +115,118 @@ class _Posted:
         self.done = threading.Event()
 
 
+class _Quota:
+    """Counts what clients hold of one thing, in all and for each address, and refuses what is above the limits."""
+
+    def __init__(self, most: int, most_of_address: int) -> None:
+        self._most = most
+        self._most_of_address = most_of_address
+        self._held: Counter[str] = Counter()
+        self._lock = threading.Lock()
+
+    def take(self, address: str, amount: int) -> bool:
+        """Count ``amount`` for an address and return True; return False if that were too much."""
+        with self._lock:
+            if self._held.total() + amount > self._most or self._held[address] + amount > self._most_of_address:
+                return False
+            self._held[address] += amount
+            return True
+
+    def give_back(self, address: str, amount: int) -> None:
+        """Count ``amount`` of an address as free again."""
+        with self._lock:
+            self._held[address] -= amount
+            if self._held[address] <= 0:
+                del self._held[address]
+
+
+class _Server(ThreadingHTTPServer):
+    """A web server with a thread for each connection, and limits of what strangers take of it."""
+
+    daemon_threads = True
+    #: Connections that the kernel keeps until they are accepted: more than strangers may hold open.
+    request_queue_size = 2 * _MOST_CONNECTIONS
+
+    def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
+        super().__init__(address, handler)
+        self.connections = _Quota(_MOST_CONNECTIONS, _MOST_CONNECTIONS_OF_ADDRESS)
+        self.bodies = _Quota(_MOST_BYTES_OF_ALL, _MOST_BYTES_OF_ADDRESS)
+        #: Connections whose request has not arrived as a whole -> time of the monotonic clock until which it must.
+        self._arriving: dict[socket.socket, float] = {}
+
+    def arrived(self, request: socket.socket) -> None:
+        """Stop the wait for the request of a connection."""
+        self._arriving.pop(request, None)
+
+    def end_late(self) -> None:
+        """End the connections whose request did not arrive in time, however slowly their clients send."""
+        now = time.monotonic()
+        for request, until in tuple(self._arriving.items()):
+            if until < now:
+                self.arrived(request)
+                # The client may have left meanwhile.
+                with contextlib.suppress(OSError):
+                    request.shutdown(socket.SHUT_RDWR)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Start the thread of a connection; close the connection if there are too many."""
+        if not self.connections.take(client_address[0], 1):
+            self.shutdown_request(request)
+            return
+        self._arriving[request] = time.monotonic() + _TIMEOUT
+        super().process_request(request, client_address)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Serve a connection in its thread, and give its place back at the end."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self.arrived(request)
+            self.connections.give_back(client_address[0], 1)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Log a connection that broke as one line: a stranger can break as many as it likes."""
+        _LOG.info("a connection of %s broke: %r", client_address[0], sys.exception())
+
+
 class _Handler(BaseHTTPRequestHandler):
     posted: queue.Queue[_Posted]
     timeout = _TIMEOUT
+    server: _Server
     server_version, sys_version = "webhook", ""
 
+    def setup(self) -> None:
+        """Prepare the reader of the connection."""
+        super().setup()
+        self.rfile = _BoundedLines(self.connection.makefile("rb", buffering=0))
+
     def do_POST(self) -> None:
-        """Answer a POST request: 200 after the event was fired, 503 if it could not be, 413 for a body that is too long."""
+        """Answer a POST request: 200 after the event was fired, 503 if it could not be or too much waits, 413 for a body
+        and 414 for a path that is too long.
+        """
         length = self.headers.get("Content-Length", "0")
-        if not length.isdecimal():
+        # A body without a length in its headers would not be counted before it is read.
+        if not (length.isascii() and length.isdecimal()) or "Transfer-Encoding" in self.headers:
             return self.send_error(400)
-        if int(length) > _MOST_BYTES:
+        if len(length) > len(str(_MOST_BYTES)) or int(length) > _MOST_BYTES:
             return self.send_error(413)
-        body = self.rfile.read(int(length))
+        if len(self.path) > _LONGEST_PATH:
+            return self.send_error(414)
+        address, wanted, body = self.client_address[0], int(length), bytearray()
+        try:
+            while len(body) < wanted:
+                part = self.rfile.read(min(_PART, wanted - len(body)))
+                if not part:
+                    return self.send_error(400)
+                if not self.server.bodies.take(address, len(part)):
+                    return self.send_error(503)
+                body += part
+            self.server.arrived(self.connection)
+            return self._fire(bytes(body))
+        finally:
+            self.server.bodies.give_back(address, len(body))
+
+    def _fire(self, body: bytes) -> None:
         one = _Posted(_PREFIX + self.path.lstrip("/"), {"headers": dict(self.headers.items()), "body": body})
         try:
             self.posted.put_nowait(one)
@@ -118,3 +242,17 @@ class _Handler(BaseHTTPRequestHandler):
     def log_message(self, format: str, *args: Any) -> None:
         """Write a line about a request to the log at level debug."""
         _LOG.debug(format, *args)
+
+
+class _BoundedLines(io.BufferedReader):
+    """The reader of a connection, whose lines together have at most _MOST_HEADER_BYTES."""
+
+    _left = _MOST_HEADER_BYTES
+
+    def readline(self, size: int | None = -1, /) -> bytes:
+        """Return the next line. Raises LineTooLong, which ``http.server`` answers with 431, above the limit of all lines."""
+        line = super().readline(self._left + 1 if size is None or size < 0 else min(size, self._left + 1))
+        self._left -= len(line)
+        if self._left < 0:
+            raise LineTooLong("headers")
+        return line

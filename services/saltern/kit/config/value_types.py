@@ -5,6 +5,7 @@ from __future__ import annotations
 import types
 import typing
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 #: Texts that YAML would read as true or false if they were not quoted.
@@ -22,7 +23,9 @@ _PLAIN = {
 
 
 def fits(value: object, hint: Any) -> bool:
-    """Return whether a value has the type of a type hint: int, float, str, bool, list, dict, unions of these, Any."""
+    """Return whether a value has the type of a type hint: int, float, str, bool, list, dict, object, a TypedDict (which
+    may have further fields), unions of these, Any.
+    """
     origin = typing.get_origin(hint)
     if hint is Any:
         return True
@@ -38,7 +41,23 @@ def fits(value: object, hint: Any) -> bool:
         return isinstance(value, int) and not isinstance(value, bool)
     if hint is float:
         return isinstance(value, int | float) and not isinstance(value, bool)
+    if typing.is_typeddict(hint):
+        required, fields = _fields(hint)
+        return (
+            isinstance(value, dict)
+            and required <= value.keys()
+            and all(fits(value[name], kind) for name, kind in fields.items() if name in value)
+        )
     return isinstance(value, hint)
+
+
+@lru_cache
+def _fields(hint: Any) -> tuple[frozenset[str], Mapping[str, Any]]:
+    """Return (required fields, {field: its type}) of a TypedDict."""
+    # __required_keys__ does not know NotRequired in annotations that are text.
+    given = typing.get_type_hints(hint, include_extras=True)
+    required = frozenset(name for name, kind in given.items() if typing.get_origin(kind) is not typing.NotRequired)
+    return required, typing.get_type_hints(hint)
 
 
 def coerced(value: object, hint: Any) -> object:
@@ -65,6 +84,10 @@ def named(hint: Any) -> str:
     """Return a type hint in words, for messages and docs/config.md: "a list (of text)"."""
     if hint in _PLAIN:
         return _PLAIN[hint]
+    if typing.is_typeddict(hint):
+        return "a map with " + ", ".join(sorted(_fields(hint)[0]))
+    if hint is object:
+        return _PLAIN[Any]
     arms = [named(arm) for arm in typing.get_args(hint)]
     if typing.get_origin(hint) is list:
         return f"a list (of {arms[0]})"

@@ -211,4 +211,5 @@ def _is_running(answer: Mapping[str, object]) -> bool:
     """Return whether ``answer``, a minion's return of find_job, shows that the minion runs the job: it is a map that
     is not empty.
     """
-    return not answer.get("retcode") and isinstance(answer["return"], Mapping) and bool(answer["return"])
+    returned = answer.get("return")
+    return not answer.get("retcode") and isinstance(returned, Mapping) and bool(returned)

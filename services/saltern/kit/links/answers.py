@@ -1,11 +1,15 @@
 """The master's answers to operators' requests on port 4507, as types: one TypedDict for each command's value.
 
-A client does not check an answer; both ends of the link are Saltern's own and authenticated.
+A client holds each answer against its type (``answer_fault``): a command may ask the masters of several regions, and the
+answer of one that is taken over or of another version must not end the command for all.
 """
 
 from __future__ import annotations
 
-from typing import Literal, NotRequired, Protocol, TypedDict, overload
+from collections.abc import Mapping
+from typing import Any, Literal, NotRequired, Protocol, TypedDict, overload
+
+from saltern.kit.config import value_types
 
 
 class TargetAnswer(TypedDict):
@@ -122,6 +126,29 @@ class DataAnswer(TypedDict):
     refused: dict[str, str]
     #: Minion id -> error.
     pillar_errors: dict[str, str]
+
+
+#: Command -> type of its answer.
+ANSWERS: Mapping[str, Any] = {
+    "publish": PublishAnswer,
+    "targets": TargetAnswer,
+    "runner": RunnerAnswer,
+    "known": dict[str, MinionAnswer],
+    "job_returns": dict[str, dict[str, object]],
+    "job_status": JobStatus,
+    "failed_of": dict[str, int],
+    "find_jobs": JobPage,
+}
+
+
+def answer_fault(cmd: str, value: object) -> str:
+    """Return as text why ``value`` is no answer to the command ``cmd``; "" if it is one, or if the command has no row in
+    ANSWERS.
+    """
+    kind = ANSWERS.get(cmd)
+    if kind is None or value_types.fits(value, kind):
+        return ""
+    return f"the master's answer to {cmd} is malformed: it must be {value_types.named(kind)}"
 
 
 #: Key list (``minions``, ``minions_pre`` ...) -> minion ids.

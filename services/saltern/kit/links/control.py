@@ -27,6 +27,7 @@ from saltern.kit.links.answers import (
     RunnerAnswer,
     TargetAnswer,
     WheelCall,
+    answer_fault,
 )
 from saltern.kit.links.sockets import FOLLOW_SECONDS, LinkConnection, LinkKeys
 from statecore.model.lazy import lazy_module
@@ -138,7 +139,7 @@ class ControlClient:
             if answer is not None:
                 took = (time.monotonic() - started) * 1000
                 _LOG.debug("answer to %s: %d bytes after %.1f ms", cmd, len(answer), took)
-                return value_of_answer(answer)
+                return value_of_answer(answer, cmd)
             _LOG.debug("no answer to %s yet; it is sent again", cmd)
         raise ControlTimeout(self.endpoint, seconds)
 
@@ -241,11 +242,21 @@ def _wide_as_text(value: object) -> object:
     return str(value) if isinstance(value, int) and not -(2**63) <= value < 2**64 else value
 
 
-def value_of_answer(answer: bytes) -> object:
-    """Return the value in the master's answer (bytes) to a request on port 4507. Raises ControlError if the master
-    refused the request.
+def value_of_answer(answer: bytes, cmd: str = "") -> object:
+    """Return the value in the master's answer (bytes) to a request on port 4507.
+
+    Raises ControlError if the master refused the request, and if the answer is malformed (AnswerError): it is no msgpack
+    map with ``ok`` or ``error``, or the value has not the type that ``answers.ANSWERS`` has for the command ``cmd``.
     """
-    reply = msgpack.unpackb(answer, strict_map_key=False)
-    if "error" in reply:
-        raise ControlError(str(reply["error"].get("name")), str(reply["error"].get("message")))
+    try:
+        reply = msgpack.unpackb(answer, strict_map_key=False)
+    except (ValueError, msgpack.UnpackException, RecursionError) as error:
+        raise ControlError("AnswerError", f"the master's answer to {cmd} is no msgpack: {error}") from error
+    refusal = reply.get("error") if isinstance(reply, dict) else None
+    if isinstance(refusal, dict):
+        raise ControlError(str(refusal.get("name")), str(refusal.get("message")))
+    if not isinstance(reply, dict) or "ok" not in reply:
+        raise ControlError("AnswerError", f"the master's answer to {cmd} is malformed: it has neither 'ok' nor 'error'")
+    if fault := answer_fault(cmd, reply["ok"]):
+        raise ControlError("AnswerError", fault)
     return reply["ok"]

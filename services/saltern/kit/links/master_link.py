@@ -119,7 +119,7 @@ class MasterLink:
                 self._send([b"", request, payload])
                 with contextlib.suppress(TimeoutError):
                     patience = left if once else min(left, RESEND_AFTER)
-                    return value_of_answer(await asyncio.wait_for(asyncio.shield(future), patience))
+                    return value_of_answer(await asyncio.wait_for(asyncio.shield(future), patience), cmd)
             raise ControlTimeout(self._connection.endpoint, timeout)
         finally:
             del self._waiting[request]

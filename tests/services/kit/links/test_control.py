@@ -115,9 +115,9 @@ def test_no_server_at_all(
 def test_a_forgotten_request_is_sent_again_with_the_same_id(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(control, "RESEND_AFTER", 0.05)
     with serve(lambda request, fields, nth: [[b"", request, ok(nth)]] if nth >= 2 else []) as (master, client):
-        assert client.call("publish", timeout=10, request_id="r") == 2
+        assert client.call("ping", timeout=10, request_id="r") == 2
     assert len({request for request, _ in master.requests}) == 1
-    assert all(fields == {"cmd": "publish", "request_id": "r"} for _, fields in master.requests)
+    assert all(fields == {"cmd": "ping", "request_id": "r"} for _, fields in master.requests)
 
 
 def test_late_and_malformed_answers_are_passed_over(serve: Serve) -> None:
@@ -147,7 +147,7 @@ def test_what_cannot_be_sent_is_refused_here(serve: Serve) -> None:
 def test_numbers_beyond_64_bits_are_sent_as_their_digits(serve: Serve) -> None:
     sent = [2**64, {"a": [-(2**63) - 1]}, 2**64 - 1, -(2**63), True]
     with serve(lambda request, fields, nth: [[b"", request, ok(fields["arg"])]]) as (_, client):
-        got = client.call("publish", arg=sent, timeout=20)
+        got = client.call("ping", arg=sent, timeout=20)
     assert got == ["18446744073709551616", {"a": ["-9223372036854775809"]}, 2**64 - 1, -(2**63), True]
 
 
