@@ -24,7 +24,7 @@ HEAVY = {
     "prometheus_client",
 }
 
-#: Modules of these packages that are light: they import nothing but the standard library and msgpack.
+#: Modules of these packages that are light: they import nothing but the standard library, msgpack and PyYAML.
 LIGHT = {
     *("saltwire", "saltwire.errors", "saltwire.pack"),
     *(
@@ -35,6 +35,12 @@ LIGHT = {
         "statecore.model.salt_version",
     ),
     "statecore.model.option_parser",
+    *("statecore.model.errors", "statecore.model.aggregation", "statecore.model.file_name"),
+    "statecore.model.yaml",
+    *(
+        f"statecore.model.yaml.{name}"
+        for name in ("bounds", "loaders", "plain_events", "reading", "sls", "writing", "yamlex")
+    ),
     *("statecore.host", "statecore.host.content", "statecore.host.content.atomic_file"),
 }
 
