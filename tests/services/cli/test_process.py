@@ -42,6 +42,7 @@ LIGHT = {
         for name in ("bounds", "loaders", "plain_events", "reading", "sls", "writing", "yamlex")
     ),
     *("statecore.host", "statecore.host.content", "statecore.host.content.atomic_file"),
+    *("statecore.host.beneath", "statecore.host.rooted_path"),
 }
 
 
