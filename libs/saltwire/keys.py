@@ -53,7 +53,7 @@ SIG_ALGOS: Mapping[str, hashes.HashAlgorithm] = {"PKCS1v15-SHA1": hashes.SHA1(),
 
 def clean_pem(text: str) -> str:
     """Return a key in PEM with LF newlines and without surrounding space. Keys are compared in this form."""
-    return "\n".join(text.strip().splitlines())
+    return "\n".join(line.removesuffix("\r") for line in text.strip().split("\n"))
 
 
 def canonical_pem(text: str) -> str:
@@ -190,7 +190,7 @@ def fingerprint_of(pem: str, hash_type: str = "sha256") -> str:
 
     Raises OwnFault for an unknown digest name.
     """
-    lines = [line for line in pem.strip().splitlines(keepends=True) if line.strip()]
+    lines = [f"{line}\n" for line in pem.strip().split("\n") if line.strip()]
     try:
         return hashlib.new(hash_type, "".join(lines[1:-1]).encode()).digest().hex(":")
     except (ValueError, TypeError) as error:

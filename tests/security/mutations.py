@@ -694,6 +694,27 @@ MUTATIONS = (
         "test_values_in_patterns.py::test_a_return_is_no_template_of_a_mail",
     ),
     Mutation(
+        "only a newline ends a line of a program's output or of a file",
+        "libs/statecore/model/text_lines.py",
+        '    parts = text.split("\\n")',
+        '    parts = "\\n".join([*text.splitlines(), ""]).split("\\n")',
+        "test_lines.py::test_a_name_is_no_line",
+    ),
+    Mutation(
+        "a branch is one line of git's output",
+        "libs/statecore/sources/gitrepos/mirror.py",
+        'lines_of(output.decode("utf-8", "surrogateescape"))',
+        'output.decode("utf-8", "surrogateescape").splitlines()',
+        "test_lines.py::test_a_branch_stops_no_mirror",
+    ),
+    Mutation(
+        "a user's full name is one field of a line",
+        "libs/statecore/host/host.py",
+        'text = real.read_bytes().decode("utf-8", "replace")',
+        'text = real.read_text("utf-8", "replace")',
+        "test_lines.py::test_a_full_name_makes_no_user",
+    ),
+    Mutation(
         "keyword arguments stand behind all others",
         "services/saltern/kit/command/arguments.py",
         'arguments.append({"__kwarg__": True, **keyword})',

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from statecore.analysis.planfile import PlanData, PlannedState
 from statecore.analysis.prediction import WORDS, PredictedOutcome
 from statecore.model import yaml
+from statecore.model.text_lines import lines_of
 
 _SIGNS: Mapping[str, str] = {
     PredictedOutcome.CHANGE: "~",
@@ -34,14 +35,14 @@ def _state(state: PlannedState, shorten: Callable[[str], str]) -> Iterator[str]:
     at = f", {shorten(state['at'])}" if state["at"] else ""
     yield f"{_SIGNS[state['verdict']]} {state['function']} {state['name']} (ID {state['id']}{at})"
     for warning in state["warnings"]:
-        first, *rest = warning.splitlines() or [""]
+        first, *rest = lines_of(warning) or [""]
         yield f"    warning: {first}"
         yield from (f"      {line}" for line in rest)
     if state["verdict"] == PredictedOutcome.UNKNOWN:
         why = state["comment"].partition("\n")[0] or "the state does not say"
         yield f"    {WORDS[PredictedOutcome.UNKNOWN]}" + (":" if state["because"] else f": {why}")
     elif state["verdict"] != PredictedOutcome.CHANGE:
-        yield from (f"    {line}" for line in state["comment"].splitlines())
+        yield from (f"    {line}" for line in lines_of(state["comment"]))
     for reaction in state["because"]:
         yield f"    reacts by {reaction['requisite']} to {reaction['state']}: {reaction['id']}"
     if state["verdict"] == PredictedOutcome.CHANGE:
@@ -50,7 +51,7 @@ def _state(state: PlannedState, shorten: Callable[[str], str]) -> Iterator[str]:
             state["changes"], [file["path"] for file in state["files"]] if diffs else [], state["steps"]
         )
         yield from (f"    {line}" for line in rest)
-        yield from (f"    {line}" for diff in diffs for line in diff.splitlines())
+        yield from (f"    {line}" for diff in diffs for line in lines_of(diff))
 
 
 def _not_in_diffs(changes: Mapping[str, object], diffed: Sequence[str], steps: Sequence[str]) -> list[str]:
@@ -62,8 +63,8 @@ def _not_in_diffs(changes: Mapping[str, object], diffed: Sequence[str], steps: S
         and not (diffed and key in ("diff", "newfile", "new", "removed") and not isinstance(value, list))
     }
     if set(left) == {"diff"}:
-        return str(left["diff"]).splitlines()
+        return lines_of(str(left["diff"]))
     if left:
         dumped: str = yaml.dump(left, default_flow_style=False, sort_keys=False, allow_unicode=True)
-        return dumped.splitlines()
+        return lines_of(dumped)
     return [] if diffed else list(steps)

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NotRequired, TypedDict, cast
 
 from statecore.analysis.prediction import Prediction, summary
+from statecore.model.text_lines import lines_of
 from statecore.model.types import FileChange, tag
 
 #: Version of the file's format. Increase it when older plan files can no longer be compared.
@@ -260,7 +261,7 @@ def _lines(data: bytes | None) -> list[str] | None:
     if b"\0" in data[:_SNIFF]:
         return None
     try:
-        return data.decode().splitlines(keepends=True)
+        return lines_of(data.decode(), keepends=True)
     except UnicodeDecodeError:
         return None
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from statecore.model.errors import HostError, InvocationError
 from statecore.model.ports import CommandResult, ManagedHost
+from statecore.model.text_lines import lines_of
 
 #: Letters that may be set. The file system sets the others that lsattr shows. Salt: salt/modules/file.py, lsattr
 LETTERS = "aAcCdDeijPsStTu"
@@ -68,5 +69,5 @@ def _run(host: ManagedHost, program: str, *arguments: str) -> CommandResult:
 
 
 def _reason(result: CommandResult, program: str) -> str:
-    lines = (result.stderr or result.stdout).strip().splitlines()
+    lines = lines_of((result.stderr or result.stdout).strip())
     return lines[-1].removeprefix(f"{program}: ") if lines else f"{program} ended with {result.retcode}"

@@ -29,6 +29,7 @@ from statecore.model.errors import HostError
 from statecore.model.lazy import lazy_module
 from statecore.model.log_levels import unlogged
 from statecore.model.ports import CommandResult
+from statecore.model.text_lines import lines_of
 
 if TYPE_CHECKING:
     import subprocess
@@ -277,7 +278,9 @@ class Host:
             state = real.stat()
             known = self._parsed.get(path)
             if known is None or known[0] != (state.st_mtime_ns, state.st_size):
-                lines = [line.split(":") for line in real.read_text("utf-8", "replace").splitlines()]
+                # As bytes: read_text makes a line end of each carriage return, which a user's full name may have.
+                text = real.read_bytes().decode("utf-8", "replace")
+                lines = [line.split(":") for line in lines_of(text)]
                 known = (
                     (state.st_mtime_ns, state.st_size),
                     [line for line in lines if len(line) > 2 and line[2].isdecimal()],
@@ -435,7 +438,7 @@ def _below(table: str, root: Path) -> str:
     """
     top = str(root).replace("\\", "\\134").replace(" ", "\\040").replace("\t", "\\011").replace("\n", "\\012")
     kept = []
-    for line in table.splitlines():
+    for line in lines_of(table):
         words = line.split(" ")
         if f"{words[4]}/".startswith(f"{top}/"):
             words[4] = words[4][len(top) :] or "/"

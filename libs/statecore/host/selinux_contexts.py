@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from statecore.model.errors import HostError, InvocationError
 from statecore.model.ports import ManagedHost
+from statecore.model.text_lines import lines_of
 
 #: Argument -> name in messages, option of chcon, option of semanage (which stores no role).
 _PARTS: Mapping[str, tuple[str, str, str]] = {
@@ -98,7 +99,7 @@ def change(
     if persist:
         pattern = _SPECIAL.sub(r"\\\1", name)
         listed = host.run(["semanage", "fcontext", "--list"])
-        known = any(line.split(None, 1)[:1] == [pattern] for line in listed.stdout.splitlines())
+        known = any(line.split(None, 1)[:1] == [pattern] for line in lines_of(listed.stdout))
         kept = [word for (_, _, option), value in rows if value and option for word in (option, value)]
         commands.insert(0, ["semanage", "fcontext", "--modify" if known else "--add", *kept, pattern])
     for command in commands:

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from statecore.loader.find import DIRECTORIES
+from statecore.model.text_lines import lines_of
 
 log = logging.getLogger(__name__)
 
@@ -111,7 +112,7 @@ def _in_directory(directory: str, changed: int) -> tuple[Extension, ...]:
 def _entries(text: str) -> Iterator[tuple[str, str]]:
     """Yield (name, value) of each entry point of the group ``salt.loader`` in the text of an ``entry_points.txt``."""
     group = ""
-    for line in text.splitlines():
+    for line in lines_of(text):
         line = line.strip()
         if line.startswith("["):
             group = line

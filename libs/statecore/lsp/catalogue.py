@@ -15,6 +15,7 @@ from functools import cached_property
 
 from statecore.loader import LoadedModule, Loader
 from statecore.loader.find import virtual_names
+from statecore.model.text_lines import lines_of
 
 #: Kind of modules -> directory of users' modules in a state tree.
 USERS: Mapping[str, str] = {"states": "_states", "modules": "_modules"}
@@ -171,7 +172,7 @@ def argument_texts(doc: str) -> dict[str, str]:
     found: dict[str, str] = {}
     names: list[str] = []
     text: list[str] = []
-    for line in [*doc.splitlines(), "."]:
+    for line in [*lines_of(doc), "."]:
         indented = line.startswith((" ", "\t"))
         if names and (indented or not line.strip()):
             text.append(line.strip())

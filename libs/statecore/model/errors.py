@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from statecore.model.text_lines import lines_of
+
 
 class StatecoreError(Exception):
     """Base class of all errors of statecore."""
@@ -191,7 +193,7 @@ def _lines(data: object, indent: int, prefix: str) -> Iterator[str]:
             else:
                 yield from _lines(item, indent, "- ")
     elif isinstance(data, str):
-        for number, line in enumerate(data.splitlines()):
+        for number, line in enumerate(lines_of(data)):
             yield f"{margin}{prefix if number == 0 else ' ' * len(prefix)}{line}"
     else:
         yield f"{margin}{prefix}{data!r}"

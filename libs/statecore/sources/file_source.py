@@ -17,6 +17,7 @@ from statecore.host.content import digests
 from statecore.model import tree_url
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, HostError, InvocationError, NotAvailable
+from statecore.model.text_lines import lines_of
 from statecore.sources import downloads, openpgp_signatures
 
 #: A hexadecimal digest in a line of a hash file.
@@ -350,7 +351,7 @@ def chosen_digest(text: str, own_name: str | None, name: str, address: str, leng
 
 
 def _listed(text: str) -> Iterator[tuple[str, str]]:
-    for line in text.splitlines():
+    for line in lines_of(text):
         for found in _DIGEST.finditer(line):
             if len(found[1]) in digests.DIGEST_LENGTHS:
                 yield line.strip(), found[1].lower()

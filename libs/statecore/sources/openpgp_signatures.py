@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from statecore.model.errors import CommandError
+from statecore.model.text_lines import lines_of
 
 #: Time limit of gpg in seconds.
 _PATIENCE = 120
@@ -108,7 +109,7 @@ def signatures_of(
 def parse_status(status: str) -> list[Signature]:
     """Return the OpenPGP signatures that the status lines of gpg's output describe."""
     found: list[Signature] = []
-    for line in status.splitlines():
+    for line in lines_of(status):
         word, *rest = line.removeprefix("[GNUPG:] ").split(" ") if line.startswith("[GNUPG:] ") else [""]
         if word == "NEWSIG":
             found.append(Signature("signature error"))

@@ -14,6 +14,7 @@ from statecore.host.content import managed_file
 from statecore.host.content.managed_file import Attributes
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
+from statecore.model.text_lines import lines_of
 
 #: Letter of gpg's lists -> Salt's word for a trust.
 TRUST: Mapping[str, str] = {
@@ -73,7 +74,7 @@ class Gpg:
             command += ["--pinentry-mode", "loopback", "--passphrase-fd", "0"]
             given = passphrase.encode() + b"\n" + given
         done = self.ctx.host.run([*command, *words], runas=self.user, stdin=given, env={"LC_ALL": "C.UTF-8"})
-        lines = done.stderr.splitlines()
+        lines = lines_of(done.stderr)
         status = [line.removeprefix(_STATUS).split() for line in lines if line.startswith(_STATUS)]
         return GpgOutput(done.retcode, done.stdout, done.stderr, [row for row in status if row])
 
@@ -122,7 +123,7 @@ def parse_keys(listing: str, *, subkeys: bool = True) -> list[dict[str, Any]]:
     """
     found: list[dict[str, Any]] = []
     in_subkey = False
-    for line in listing.splitlines():
+    for line in lines_of(listing):
         row = [*line.split(":"), *[""] * 12]
         if row[0] in _KEYS:
             found.append(_key(row, {"uids": [], "fingerprint": ""}))

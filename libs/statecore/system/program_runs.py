@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TypedDict
 
 from statecore.model.ports import ManagedHost
+from statecore.model.text_lines import lines_of
 
 
 class RunResult(TypedDict):
@@ -34,4 +35,4 @@ def output_lines(host: ManagedHost, words: Sequence[str]) -> list[str]:
     """Run a program of the host and return the lines of its standard output and standard error, in the order in which
     it wrote them. A failure of the program is not raised.
     """
-    return host.run(list(words), merge_stderr=True).stdout.splitlines()
+    return lines_of(host.run(list(words), merge_stderr=True).stdout)

@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple, TypedDict
 
+from statecore.model.text_lines import lines_of
+
 #: Letter of a kind of file (option ``--ftype`` of semanage fcontext) -> its name in the program's list.
 FILE_TYPES: Mapping[str, str] = {
     "a": "all files",
@@ -65,7 +67,7 @@ def modules(text: str) -> dict[str, bool]:
     """Parse the output of ``semodule --list-modules=full``. Return a map of the module's name to True if it is
     enabled.
     """
-    rows = [words for words in (line.split() for line in text.splitlines()) if len(words) > 1]
+    rows = [words for words in (line.split() for line in lines_of(text)) if len(words) > 1]
     return {words[1]: "disabled" not in words[2:] for words in rows}
 
 

@@ -13,6 +13,7 @@ from masterstore.store import Store
 from saltern.kit.process import probe
 from saltern.lab.plan import LabError, Paths, Program
 from saltern.lab.supervisor import Supervisor
+from statecore.model.text_lines import lines_of
 
 #: Seconds between two rounds of probes, and for each probe.
 _ROUND = 0.1
@@ -92,7 +93,7 @@ def last_lines(log: Path, start: int) -> list[str]:
         content = log.read_bytes()
     except OSError:
         return []
-    return content[start if start <= len(content) else 0 :].decode("utf-8", "replace").splitlines()[-_TAIL_LINES:]
+    return lines_of(content[start if start <= len(content) else 0 :].decode("utf-8", "replace"))[-_TAIL_LINES:]
 
 
 def _size(path: Path) -> int:

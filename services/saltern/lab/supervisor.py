@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from saltern.lab.plan import LabError, Paths, Program
+from statecore.model.text_lines import lines_of
 
 #: Environment variable of all processes of a lab, with the lab's directory as value. Child processes inherit it.
 MARK = "SALTERN_LAB"
@@ -210,7 +211,7 @@ class Supervisor:
 
 
 def _last_line(log: Path) -> str:
-    lines = log.read_text("utf-8", "replace").splitlines() if log.exists() else []
+    lines = lines_of(log.read_text("utf-8", "replace")) if log.exists() else []
     return lines[-1] if lines else "it has written nothing"
 
 

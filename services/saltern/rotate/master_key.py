@@ -22,6 +22,7 @@ from saltern.kit.links.control import ControlClient
 from saltern.rotate.key_files import KeyFiles, RotationError, tell
 from saltwire.errors import OwnFault
 from saltwire.keys import PrivateKey
+from statecore.model.text_lines import lines_of
 
 #: Seconds between two looks at which minions know the new key.
 _LOOK = 0.5
@@ -225,7 +226,7 @@ def _write_to_stock(master: _Master, minions: Sequence[str]) -> set[str]:
     places = master.returns(master.publish(minions, "config.get", "pki_dir"), minions)
     done: set[str] = set()
     for pki_dir, ids in _by_place(places):
-        arg = [f"{pki_dir}/minion_master.pub", *pem.splitlines()]
+        arg = [f"{pki_dir}/minion_master.pub", *lines_of(pem)]
         found = master.returns(master.publish(ids, "file.write", *arg), ids)
         wrote = [name for name, said in found.items() if isinstance(said, str) and said.startswith("Wrote")]
         # From now on these minions check what the master signs with the new key.

@@ -10,6 +10,7 @@ from pathlib import Path
 from statecore.analysis.commands.exit_codes import CommandFault, Exit
 from statecore.analysis.sls_text.formatting import formatted
 from statecore.host.content import atomic_file
+from statecore.model.text_lines import lines_of
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -30,7 +31,7 @@ def run(given: argparse.Namespace) -> tuple[int, str]:
             continue
         changed += 1
         if given.diff:
-            before, after = text.splitlines(keepends=True), made.splitlines(keepends=True)
+            before, after = lines_of(text, keepends=True), lines_of(made, keepends=True)
             lines.append("".join(difflib.unified_diff(before, after, str(path), str(path))).rstrip("\n"))
         else:
             lines.append(f"{path}: {'would be' if given.check else 'was'} formatted")

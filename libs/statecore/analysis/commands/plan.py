@@ -26,6 +26,7 @@ from statecore.analysis.plan_text import plan_text
 from statecore.analysis.planfile import PlanFault, PlanFile, drift, opened, plan_data, sealed
 from statecore.analysis.prediction import PredictedOutcome
 from statecore.host.content import atomic_file
+from statecore.model.text_lines import lines_of
 from statecore.model.types import Running
 from statecore.runtime.runtime import Runtime
 from statecore.runtime.state_runs.running_jobs import ProcDirectory
@@ -201,7 +202,7 @@ def _results(running: Running, planned: Planned) -> Iterator[str]:
         at = planned.places.get(name, "")
         where = f", {_relative(at)}" if at else ""
         yield f"{'!' if what == 'failed' else '~'} {entry['name']} (ID {entry['__id__']}{where}): {what}"
-        yield from (f"    {line}" for line in str(entry["comment"]).splitlines())
+        yield from (f"    {line}" for line in lines_of(str(entry["comment"])))
     yield ", ".join(f"{number} {what}" for what, number in counts.items())
 
 

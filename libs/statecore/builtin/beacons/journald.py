@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
+from statecore.model.text_lines import lines_of
 from statecore.system.scheduling.beacon_config import listed, merged
 
 #: Beginning of the last line of ``journalctl --show-cursor``.
@@ -76,7 +77,7 @@ def beacon(ctx: Context, config: list[dict[str, object]]) -> list[dict[str, obje
     if done.retcode:
         raise CommandError(f"journalctl failed: {done.stderr.strip() or f'exit code {done.retcode}'}")
     found = []
-    for line in done.stdout.splitlines():
+    for line in lines_of(done.stdout):
         if line.startswith(_CURSOR):
             ctx.scratch[key] = line.removeprefix(_CURSOR).strip()
         elif line.startswith("{") and cursor is not None:

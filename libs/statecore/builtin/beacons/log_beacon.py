@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from statecore.model.context import Context
+from statecore.model.text_lines import lines_of
 from statecore.system.scheduling.beacon_config import listed, merged
 
 VIRTUAL = "log"
@@ -104,4 +105,4 @@ class _Tail:
         if not end and len(text) == _MOST:
             end = _MOST
         self.start += end
-        return text[:end].decode("utf-8", "replace").splitlines()
+        return lines_of(text[:end].decode("utf-8", "replace"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from statecore.model.context import Context
+from statecore.model.text_lines import lines_of
 from statecore.system.hostfiles import processes
 from statecore.system.scheduling.beacon_config import listed, merged
 
@@ -63,7 +64,7 @@ def beacon(ctx: Context, config: list[dict[str, object]]) -> list[dict[str, obje
 
 def _counters(ctx: Context) -> dict[str, dict[str, int]]:
     table = processes.text(ctx.host, f"{processes.network(ctx.host)}/dev")
-    rows = (line.partition(":") for line in table.splitlines()[2:])
+    rows = (line.partition(":") for line in lines_of(table)[2:])
     return {
         name.strip(): {counter: int(values.split()[column]) for counter, column in _COLUMNS.items()}
         for name, _, values in rows

@@ -14,6 +14,7 @@ from pathlib import PurePosixPath
 from statecore.host.rooted_path import remove_tree
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
+from statecore.model.text_lines import lines_of
 from statecore.system.hostfiles import plain_text, processes
 from statecore.system.scheduling.beacon_config import listed, merged
 
@@ -118,7 +119,7 @@ def _known(ctx: Context, config: list[dict[str, object]]) -> tuple[dict[int, _Tr
 
 
 def _names_of_shells(ctx: Context) -> set[str]:
-    lines = (line.strip() for line in plain_text.host_text(ctx.host, "/etc/shells").splitlines())
+    lines = (line.strip() for line in lines_of(plain_text.host_text(ctx.host, "/etc/shells")))
     return {PurePosixPath(line).name for line in lines if line.startswith("/")}
 
 
@@ -159,7 +160,7 @@ def _new_calls(ctx: Context, shell: _Traced) -> Iterator[list[str]]:
         return
     whole, _, _ = data.rpartition(b"\n")
     shell.read += len(whole) + 1 if whole else 0
-    for line in whole.decode("utf-8", "replace").splitlines():
+    for line in lines_of(whole.decode("utf-8", "replace")):
         call = _CALL.search(line)
         if call and " = -1 " not in line:
             yield [_plain(call[1][1:-1]), *(_plain(word) for word in _WORD.findall(call[2]))]

@@ -19,6 +19,7 @@ from statecore.model import yaml
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
 from statecore.model.substitution import segment
+from statecore.model.text_lines import lines_of
 from statecore.model.values import traverse
 from statecore.render.filters import FILTERS, TESTS
 from statecore.render.jinja import SaltFunctions
@@ -241,8 +242,8 @@ def _listed(text: str) -> list[str]:
     try:
         data = yaml.load(text, yaml.SLS)
     except yaml.YamlFault:
-        return text.splitlines()
-    return [str(item) for item in data] if isinstance(data, list) else text.splitlines()
+        return lines_of(text)
+    return [str(item) for item in data] if isinstance(data, list) else lines_of(text)
 
 
 def merged(stack: dict[str, object], layer: dict[str, object]) -> dict[str, object]:

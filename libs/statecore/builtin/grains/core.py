@@ -18,6 +18,7 @@ from pathlib import Path
 from statecore.model.errors import HostError
 from statecore.model.ports import ManagedHost
 from statecore.model.salt_version import SALT_VERSION
+from statecore.model.text_lines import lines_of
 from statecore.system.hostfiles.plain_text import exists, first_line, host_text, text
 
 #: ID of os-release -> grain os, if it differs from NAME without "GNU/Linux" or "Linux".
@@ -153,7 +154,7 @@ def _os_release(host: ManagedHost) -> dict[str, str]:
     for path in ("/etc/os-release", "/usr/lib/os-release"):
         text = host_text(host, path)
         if text:
-            rows = (line.partition("=") for line in text.splitlines() if "=" in line and not line.startswith("#"))
+            rows = (line.partition("=") for line in lines_of(text) if "=" in line and not line.startswith("#"))
             return {name.strip(): value.strip().strip("\"'") for name, _, value in rows}
     return {}
 

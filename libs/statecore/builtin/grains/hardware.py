@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from statecore.model.ports import ManagedHost
+from statecore.model.text_lines import lines_of
 from statecore.system.hostfiles.plain_text import host_text, text
 
 _SYS, _PROC = Path("/sys"), Path("/proc")
@@ -139,7 +140,7 @@ def disks(host: ManagedHost, opts: Mapping[str, object]) -> dict[str, object]:
                 found[kind].append(name)
     raids = text(_PROC / "mdstat")
     if raids:
-        lines = (line for line in raids.splitlines() if not line.startswith(("Personalities : ", "unused devices:")))
+        lines = (line for line in lines_of(raids) if not line.startswith(("Personalities : ", "unused devices:")))
         found["mdadm"] = sorted({line.split(" : ")[0] for line in lines if " : " in line})
     return {**found}
 

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from statecore.model.ports import ManagedHost
+from statecore.model.text_lines import lines_of
 from statecore.system.hostfiles import kernel_network, processes
 from statecore.system.hostfiles.plain_text import exists, first_line, host_text
 
@@ -82,7 +83,7 @@ def name_servers(host: ManagedHost, opts: Mapping[str, object]) -> dict[str, obj
         return {}
     found: dict[str, object] = {name: [] for name in ("nameservers", "ip4_nameservers", "ip6_nameservers", "sortlist")}
     found |= {"domain": "", "search": [], "options": []}
-    for line in host_text(host, path).splitlines():
+    for line in lines_of(host_text(host, path)):
         directive, *words = line.split() or [""]
         arguments = [word for at, word in enumerate(words) if not any(each[0] in "#;" for each in words[: at + 1])]
         if arguments:
@@ -128,7 +129,7 @@ def _netmask(network: str) -> str:
 
 def _hosts(host: ManagedHost) -> Iterator[tuple[ipaddress.IPv4Address | ipaddress.IPv6Address, list[str]]]:
     """Yield (address, list of host names) of each line of the host's /etc/hosts."""
-    for line in host_text(host, "/etc/hosts").splitlines():
+    for line in lines_of(host_text(host, "/etc/hosts")):
         first, *known = line.partition("#")[0].split() or [""]
         try:
             yield ipaddress.ip_address(first), known
@@ -161,7 +162,7 @@ def _in_order(found: Mapping[str, list[str]]) -> list[str]:
 
 def _gateway4(host: ManagedHost) -> str | bool:
     """Return the gateway of the IPv4 default route with the smallest metric, the one that ``ip route`` lists first."""
-    routes = [line.split() for line in _table(host, "route").splitlines()[1:]]
+    routes = [line.split() for line in lines_of(_table(host, "route"))[1:]]
     default = [row for row in routes if len(row) > 7 and row[1] == row[7] == "00000000"]
     if not default:
         return False
@@ -170,7 +171,7 @@ def _gateway4(host: ManagedHost) -> str | bool:
 
 
 def _gateway6(host: ManagedHost) -> str | bool:
-    routes = [line.split() for line in _table(host, "ipv6_route").splitlines()]
+    routes = [line.split() for line in lines_of(_table(host, "ipv6_route"))]
     # A route that rejects packets ("unreachable default", flag RTF_REJECT) is not a gateway.
     default = [row for row in routes if len(row) > 9 and row[1] == "00" and set(row[0]) == {"0"} and not _rejects(row)]
     if not default:

@@ -11,6 +11,7 @@ from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
+from statecore.model.text_lines import lines_of
 
 _OCTAL = (("r", "read", 4), ("w", "write", 2), ("x", "execute", 1))
 
@@ -106,7 +107,7 @@ def parse(text: str) -> dict[str, dict[str, Any]]:
     """Return the output of getfacl as a map of path to the file's ACL, in the form of ``acl.getfacl``."""
     found: dict[str, dict[str, Any]] = {}
     now: dict[str, Any] = {}
-    for line in text.splitlines():
+    for line in lines_of(text):
         if line.startswith("# "):
             key, _, value = line[2:].partition(": ")
             value = _ESCAPED.sub(lambda each: chr(int(each[1], 8)), value)

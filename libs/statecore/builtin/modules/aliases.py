@@ -14,6 +14,7 @@ from statecore.host.content import managed_file
 from statecore.host.content.managed_file import Attributes
 from statecore.model.context import Context
 from statecore.model.errors import InvocationError
+from statecore.model.text_lines import lines_of
 
 OUTPUTTERS = {
     "rm_alias": "txt",
@@ -116,7 +117,7 @@ def rm_alias(ctx: Context, alias: str) -> bool:
 def parse(text: str) -> list[AliasLine]:
     """Return the text of a file of mail aliases as a list of AliasLine (alias, target, comment), one for each line."""
     found = []
-    for line in text.splitlines():
+    for line in lines_of(text):
         match = _LINE.match(line)
         found.append(AliasLine(*match.groups()) if match else AliasLine("", "", line.strip()))
     return found

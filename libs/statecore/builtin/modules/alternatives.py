@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from statecore.model.context import Context
 from statecore.model.errors import CallFailed
+from statecore.model.text_lines import lines_of
 
 ALIASES = {"set": "set_"}
 
@@ -43,11 +44,11 @@ def show_link(ctx: Context, name: str) -> str | bool:
     family = str(ctx.grains.get("os_family"))
     if family in _GROUPS:
         try:
-            return ctx.host.path(f"{_GROUPS[family]}/{name}").read_text("utf-8").splitlines()[1]
+            return lines_of(ctx.host.path(f"{_GROUPS[family]}/{name}").read_text("utf-8"))[1]
         except (OSError, IndexError):
             return False
     result = ctx.host.run([_program(ctx), "--query", name])
-    rows = (line.partition(":") for line in result.stdout.split("\n\n", 1)[0].splitlines())
+    rows = (line.partition(":") for line in lines_of(result.stdout.split("\n\n", 1)[0]))
     return next((value.strip() for key, _, value in rows if key == "Link"), False)
 
 
@@ -62,7 +63,7 @@ def show_current(ctx: Context, name: str) -> str | bool:
 def check_exists(ctx: Context, name: str, path: str) -> bool:
     """Return whether the program ``path`` belongs to a group of alternatives."""
     result = ctx.host.run([_program(ctx), "--display", name])
-    return result.retcode == 0 and any(line.split(" ")[0] == path for line in result.stdout.splitlines())
+    return result.retcode == 0 and any(line.split(" ")[0] == path for line in lines_of(result.stdout))
 
 
 def check_installed(ctx: Context, name: str, path: str) -> bool:

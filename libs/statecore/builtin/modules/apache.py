@@ -13,6 +13,7 @@ from statecore.host.content import managed_file
 from statecore.host.content.managed_file import Attributes
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
+from statecore.model.text_lines import lines_of
 from statecore.sources.http import Exchange, exchange
 
 #: Letters of the scoreboard of mod_status.
@@ -46,7 +47,7 @@ def fullversion(ctx: Context) -> dict[str, object]:
     """
     found: dict[str, object] = {}
     definitions: list[str] = []
-    for line in _output(ctx, "-V").splitlines():
+    for line in lines_of(_output(ctx, "-V")):
         if ": " in line:
             name, value = line.split(": ")[:2]
             found[name.strip().lower().replace(" ", "_")] = value.strip()
@@ -62,7 +63,7 @@ def modules(ctx: Context) -> dict[str, list[str]]:
 
         salt '*' apache.modules
     """
-    lines = [line for line in _output(ctx, "-M").splitlines() if line.split()]
+    lines = [line for line in lines_of(_output(ctx, "-M")) if line.split()]
     return {kind: [line.split()[0] for line in lines if f"({kind})" in line] for kind in ("static", "shared")}
 
 
@@ -73,7 +74,7 @@ def servermods(ctx: Context) -> list[str]:
 
         salt '*' apache.servermods
     """
-    return [line.strip() for line in _output(ctx, "-l").splitlines() if ".c" in line]
+    return [line.strip() for line in lines_of(_output(ctx, "-l")) if ".c" in line]
 
 
 def directives(ctx: Context) -> dict[str, str]:
@@ -83,7 +84,7 @@ def directives(ctx: Context) -> dict[str, str]:
 
         salt '*' apache.directives
     """
-    rows = [line.split("\t") for line in _output(ctx, "-L").replace("\n\t", "\t").splitlines() if line]
+    rows = [line.split("\t") for line in lines_of(_output(ctx, "-L").replace("\n\t", "\t")) if line]
     return {row[0]: "\n".join(row[1:]) for row in rows}
 
 
@@ -97,7 +98,7 @@ def vhosts(ctx: Context) -> dict[str, dict[str, dict[str, str]]]:
     """
     found: dict[str, dict[str, dict[str, str]]] = {}
     address = ""
-    for line in _output(ctx, "-S").splitlines():
+    for line in lines_of(_output(ctx, "-S")):
         words = line.split()
         if "is a NameVirtualHost" in line:
             address = words[0]
@@ -181,7 +182,7 @@ def server_status(ctx: Context, profile: str = "default") -> dict[str, object] |
         return "error"
     scores = dict.fromkeys(_SCORES, 0)
     found: dict[str, object] = {"Scoreboard": scores}
-    for line in answer.body.decode("utf-8", "replace").splitlines():
+    for line in lines_of(answer.body.decode("utf-8", "replace")):
         name, _, value = (each.strip() for each in line.partition(":"))
         if name == "Scoreboard":
             for letter in value:

@@ -13,6 +13,7 @@ from pathlib import Path
 from statecore.host import globs
 from statecore.model.context import Context
 from statecore.model.errors import CallFailed, CommandError, HostError
+from statecore.model.text_lines import lines_of
 from statecore.sources import downloads
 from statecore.sources.file_source import FileVerification, find
 from statecore.system.hostfiles import archives
@@ -262,8 +263,8 @@ def _run(ctx: Context, words: list[str], cwd: str | None, runas: str | None) -> 
     result = ctx.host.run(words, cwd=cwd, runas=runas)
     if result.retcode:
         reason = result.stderr.strip() or result.stdout.strip() or f"{words[0]} failed with {result.retcode}"
-        raise CallFailed(reason, [*result.stdout.splitlines(), *result.stderr.splitlines()])
-    return result.stdout.splitlines()
+        raise CallFailed(reason, [*lines_of(result.stdout), *lines_of(result.stderr)])
+    return lines_of(result.stdout)
 
 
 def _expanded(ctx: Context, names: list[str], cwd: str | None) -> list[str]:

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from statecore.model.context import Context
+from statecore.model.text_lines import lines_of
 
 _TAG = re.compile(r"^### SALT: (\w+)", re.MULTILINE)
 
@@ -140,7 +141,7 @@ def parse(text: str) -> list[dict[str, Any]]:
     at before 3.1.10 shows date and time as numbers, later ones the date as ``Mon Nov 23 10:00:00 2026``.
     """
     found = []
-    for line in text.splitlines():
+    for line in lines_of(text):
         job, _, spec = line.partition("\t")
         words = spec.split()
         if len(words) >= 7:

@@ -24,6 +24,7 @@ from statecore.model.lazy import lazy_module
 from statecore.model.log_levels import GARBAGE, PROFILE, TRACE, unlogged
 from statecore.model.ports import CommandResult
 from statecore.model.redaction import is_quiet
+from statecore.model.text_lines import lines_of
 
 if TYPE_CHECKING:
     from statecore.model import log_text
@@ -168,7 +169,7 @@ def shells(ctx: Context) -> list[str]:
         salt '*' cmd.shells
     """
     data = managed_file.read(ctx.host.path("/etc/shells"), "/etc/shells")
-    lines = (line.strip() for line in (data or b"").decode("utf-8", "replace").splitlines())
+    lines = (line.strip() for line in lines_of((data or b"").decode("utf-8", "replace")))
     return [line for line in lines if line and not line.startswith("#")]
 
 

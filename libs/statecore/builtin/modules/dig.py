@@ -8,6 +8,7 @@ import re
 
 from statecore.model.context import Context
 from statecore.model.errors import InvocationError
+from statecore.model.text_lines import lines_of
 
 log = logging.getLogger(__name__)
 
@@ -137,7 +138,7 @@ def _run(ctx: Context, words: list[str], nameserver: str | None) -> list[str]:
     if result.retcode:
         log.warning("dig returned exit code '%s'. Returning empty list as fallback.", result.retcode)
         return []
-    return [line for line in result.stdout.splitlines() if line]
+    return [line for line in lines_of(result.stdout) if line]
 
 
 def _plain(word: object) -> str:

@@ -14,6 +14,7 @@ from statecore.host.content import managed_file
 from statecore.host.content.managed_file import Attributes
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
+from statecore.model.text_lines import lines_of
 
 _NO_DIG = "This function requires dig, which is not currently available"
 
@@ -35,7 +36,7 @@ def parse_hosts(ctx: Context, hostsfile: str = "/etc/hosts", hosts: str | None =
     if text is None:
         return "Error: hosts data was not found"
     found: dict[str, list[str]] = {}
-    for words in (line.partition("#")[0].split() for line in text.splitlines()):
+    for words in (line.partition("#")[0].split() for line in lines_of(text)):
         if words:
             found.setdefault(words[0], []).extend(words[1:])
     return found
@@ -77,7 +78,7 @@ def hosts_remove(ctx: Context, hostsfile: str = "/etc/hosts", entries: object = 
     if text is None:
         raise CommandError(f"{hostsfile}: there is no such file")
     kept = []
-    for line in text.splitlines(keepends=True):
+    for line in lines_of(text, keepends=True):
         row, sign, comment = line.partition("#")
         words = row.split()
         left = [word for word in words[1:] if word not in gone]
@@ -199,7 +200,7 @@ def _logical_lines(text: str) -> list[str]:
     """Return the lines of a DNS zone file without comments. Lines inside parentheses are joined to one line."""
     found: list[str] = []
     held = ""
-    for line in (raw.partition(";")[0].rstrip() for raw in text.splitlines()):
+    for line in (raw.partition(";")[0].rstrip() for raw in lines_of(text)):
         if not line.strip():
             continue
         held = f"{held} {line.strip()}" if held else line.strip()

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
+from statecore.model.text_lines import lines_of
 from statecore.system.program_runs import output_lines
 
 #: Words of ``ethtool -g`` -> keys of Salt.
@@ -119,7 +120,7 @@ def show_driver(ctx: Context, devname: str) -> dict[str, str] | str:
     done = ctx.host.run(["ethtool", "-i", devname])
     if done.retcode:
         return "Not implemented"
-    rows = dict(line.partition(":")[::2] for line in done.stdout.splitlines())
+    rows = dict(line.partition(":")[::2] for line in lines_of(done.stdout))
     return {"driver": rows.get("driver", "").strip(), "bus_info": rows.get("bus-info", "").strip()}
 
 
@@ -213,7 +214,7 @@ def parse_ring(text: str) -> dict[str, int]:
     """
     found: dict[str, int] = {}
     end = ""
-    for line in text.splitlines():
+    for line in lines_of(text):
         key, _, value = line.partition(":")
         if "maximums" in line or "Current" in line:
             end = "_max" if "maximums" in line else ""
@@ -236,7 +237,7 @@ def parse_coalesce(text: str) -> dict[str, int]:
 def parse_features(text: str) -> dict[str, dict[str, bool]]:
     """Return the output of ``ethtool -k`` as a map of feature to ``{"on": bool, "fixed": bool}``."""
     found = {}
-    for line in text.splitlines()[1:]:
+    for line in lines_of(text)[1:]:
         key, sign, value = line.partition(":")
         if sign:
             found[key.strip()] = {"on": value.split()[:1] == ["on"], "fixed": "fixed" in value}

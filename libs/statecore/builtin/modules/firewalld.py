@@ -12,6 +12,7 @@ from collections.abc import Mapping
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
+from statecore.model.text_lines import lines_of
 
 log = logging.getLogger(__name__)
 
@@ -344,7 +345,7 @@ def list_port_fwd(ctx: Context, zone: str, permanent: bool = True) -> list[dict[
 
         salt '*' firewalld.list_port_fwd public
     """
-    return [parse_forward(line) for line in _zone(ctx, zone, "--list-forward-ports", permanent=permanent).splitlines()]
+    return [parse_forward(line) for line in lines_of(_zone(ctx, zone, "--list-forward-ports", permanent=permanent))]
 
 
 def add_port_fwd(
@@ -523,7 +524,7 @@ def get_rich_rules(ctx: Context, zone: str, permanent: bool = True) -> list[str]
 
         salt '*' firewalld.get_rich_rules zone
     """
-    return _zone(ctx, zone, "--list-rich-rules", permanent=permanent).splitlines()
+    return lines_of(_zone(ctx, zone, "--list-rich-rules", permanent=permanent))
 
 
 def add_rich_rule(ctx: Context, zone: str, rule: str, permanent: bool = True) -> str:
@@ -558,7 +559,7 @@ def parse_zones(text: str) -> dict[str, dict[str, list[str]]]:
     zones: dict[str, dict[str, list[str]]] = {}
     settings: dict[str, list[str]] = {}
     values: list[str] = []
-    for line in text.splitlines():
+    for line in lines_of(text):
         if not line.strip():
             continue
         if not line[0].isspace():

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
+from statecore.model.text_lines import lines_of
 
 log = logging.getLogger(__name__)
 
@@ -125,7 +126,7 @@ def version(
 
         salt '*' gem.version
     """
-    lines = _gem(ctx, ["--version"], ruby, runas, gem_bin).splitlines()
+    lines = lines_of(_gem(ctx, ["--version"], ruby, runas, gem_bin))
     return next((line for line in lines if re.match(r"[.0-9]+", line)), {})
 
 
@@ -140,7 +141,7 @@ def list_(
         salt '*' gem.list
     """
     output = _gem(ctx, ["list", *([prefix] if prefix else [])], ruby, runas, gem_bin)
-    rows = (match for line in output.splitlines() if (match := _GEM.match(line)))
+    rows = (match for line in lines_of(output) if (match := _GEM.match(line)))
     return {match.group(1): match.group(2).split(", ") for match in rows}
 
 
@@ -154,7 +155,7 @@ def list_upgrades(
         salt '*' gem.list_upgrades
     """
     found: dict[str, str] = {}
-    for line in _gem(ctx, ["outdated"], ruby, runas, gem_bin).splitlines():
+    for line in lines_of(_gem(ctx, ["outdated"], ruby, runas, gem_bin)):
         match = _OUTDATED.search(line)
         if match is None:
             log.error("gem outdated: a line is not understood: %s", line)
@@ -197,7 +198,7 @@ def sources_list(
         salt '*' gem.sources_list
     """
     # The first two lines are a heading and an empty line.
-    return _gem(ctx, ["sources"], ruby, runas, gem_bin).splitlines()[2:]
+    return lines_of(_gem(ctx, ["sources"], ruby, runas, gem_bin))[2:]
 
 
 def _names(gems: str | list[str]) -> list[str]:

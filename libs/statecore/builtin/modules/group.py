@@ -8,6 +8,7 @@ from typing import TypedDict
 
 from statecore.model.context import Context
 from statecore.model.errors import CallFailed, CommandError, InvocationError
+from statecore.model.text_lines import lines_of
 
 _FILE = "/etc/group"
 
@@ -118,7 +119,7 @@ def _rows(ctx: Context) -> list[tuple[str, str, int, list[str]]]:
         return []
     except OSError as error:
         raise CommandError(f"{_FILE} cannot be read: {error.strerror}") from error
-    rows = (line.split(":") for line in text.splitlines())
+    rows = (line.split(":") for line in lines_of(text))
     return [
         (row[0], row[1], int(row[2]), [member for member in row[3].split(",") if member])
         for row in rows

@@ -13,6 +13,7 @@ from statecore.host.content import managed_file
 from statecore.host.content.managed_file import Attributes
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
+from statecore.model.text_lines import lines_of
 
 
 class HostsEntry(TypedDict):
@@ -65,7 +66,7 @@ def set_host(ctx: Context, ip: str, alias: str, comment: str | None = None) -> b
     new = f"{ip}\t\t{alias}{note}\n" if alias.strip() else ""
     lines: list[str] = []
     done = False
-    for line in _text(ctx).splitlines(keepends=True):
+    for line in lines_of(_text(ctx), keepends=True):
         words = line.split()
         if words and words[0] == ip:
             lines.append("" if done else new)
@@ -83,7 +84,7 @@ def rm_host(ctx: Context, ip: str, alias: str) -> bool:
     """Remove a name from an address in the hosts file. An address without names is removed. Return True."""
     if not has_pair(ctx, ip, alias):
         return True
-    return _write(ctx, "".join(_without(line, ip, alias) for line in _text(ctx).splitlines(keepends=True)))
+    return _write(ctx, "".join(_without(line, ip, alias) for line in lines_of(_text(ctx), keepends=True)))
 
 
 def add_host(ctx: Context, ip: str, alias: str) -> bool:
@@ -124,7 +125,7 @@ def _parsed(text: str) -> dict[str, HostsEntry | list[str]]:
     found: dict[str, HostsEntry | list[str]] = {}
     hosts: dict[str, HostsEntry] = {}
     comments = 0
-    for raw in text.splitlines():
+    for raw in lines_of(text):
         line = raw.strip()
         if not line:
             continue

@@ -13,6 +13,7 @@ from statecore.host.content import managed_file
 from statecore.host.content.managed_file import Attributes
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
+from statecore.model.text_lines import lines_of
 from statecore.system.program_runs import RunResult, run_all
 
 ALIASES = {"ls": "list_tab", "list_tab": "list_tab", "rm": "rm_job", "rm_job": "rm_job"}
@@ -134,7 +135,7 @@ def parse(text: str) -> dict[str, list[Any]]:
     known mask, and a command.
     """
     found: dict[str, list[Any]] = {"crons": [], "pre": []}
-    for line in text.splitlines():
+    for line in lines_of(text):
         words = line.split()
         if len(words) > 2 and words[1].split(",")[0] in _MASKS:
             found["crons"].append({"path": words[0], "mask": words[1], "cmd": " ".join(words[2:])})

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from statecore.model.context import Context
+from statecore.model.text_lines import lines_of
 from statecore.system.hostfiles import ifcfg, network_files
 from statecore.system.hostfiles import interface_options as options
 
@@ -133,4 +134,4 @@ def _release(ctx: Context) -> int:
 
 
 def _lines(text: str) -> list[str]:
-    return text.splitlines()
+    return lines_of(text)

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 from statecore.model.context import Context
 from statecore.model.errors import InvocationError
+from statecore.model.text_lines import lines_of
 from statecore.system.hostfiles import ifupdown, ifupdown_arguments, network_files
 from statecore.system.hostfiles import interface_options as options
 
@@ -97,7 +98,7 @@ def get_bond(ctx: Context, iface: str) -> list[str] | str:
 
 
 def _bond(ctx: Context, iface: str) -> list[str]:
-    return network_files.text(ctx.host, f"{_MODPROBE}/{iface}.conf").splitlines(keepends=True)
+    return lines_of(network_files.text(ctx.host, f"{_MODPROBE}/{iface}.conf"), keepends=True)
 
 
 def build_bond(ctx: Context, iface: str, **settings: object) -> list[str]:
@@ -116,7 +117,7 @@ def build_bond(ctx: Context, iface: str, **settings: object) -> list[str]:
         network_files.write(ctx.host, f"{_MODPROBE}/{iface}.conf", text)
         ctx.call("kmod.load", "bonding")
         _install(ctx, _PACKAGES["bond"])
-    return text.splitlines(keepends=True)
+    return lines_of(text, keepends=True)
 
 
 def get_routes(ctx: Context, iface: str) -> list[str] | str:
@@ -124,7 +125,7 @@ def get_routes(ctx: Context, iface: str) -> list[str] | str:
     return [
         line
         for place in _ROUTES.values()
-        for line in network_files.text(ctx.host, _script(place, iface)).splitlines(keepends=True)
+        for line in lines_of(network_files.text(ctx.host, _script(place, iface)), keepends=True)
     ] or ""
 
 
@@ -146,7 +147,7 @@ def build_routes(ctx: Context, iface: str, **settings: object) -> list[str]:
             metric = f" metric {route['metric']}" if route.get("metric") else ""
             lines.append(f"ip route {verb} {to} {via} dev {iface}{metric}")
         text = "".join(f"{line}\n" for line in lines)
-        made += text.splitlines(keepends=True)
+        made += lines_of(text, keepends=True)
         if not settings.get("test") and not ctx.test:
             network_files.write(ctx.host, _script(place, iface), text, 0o755)
     return made
@@ -243,9 +244,7 @@ def _files(ctx: Context) -> list[str]:
 
 
 def _sources(text: str) -> list[str]:
-    return [
-        f"source {words[1]}" for line in text.splitlines() if (words := line.split())[:1] == ["source"] and words[1:]
-    ]
+    return [f"source {words[1]}" for line in lines_of(text) if (words := line.split())[:1] == ["source"] and words[1:]]
 
 
 def _build_source(ctx: Context, settings: Mapping[str, object]) -> list[str]:
@@ -266,10 +265,10 @@ def _script(place: str, iface: str) -> str:
 
 def _current(ctx: Context) -> dict[str, str]:
     rows = [
-        line.partition("=") for line in network_files.text(ctx.host, _DEFAULTS).splitlines() if not line.startswith("#")
+        line.partition("=") for line in lines_of(network_files.text(ctx.host, _DEFAULTS)) if not line.startswith("#")
     ]
     networking = next((value.strip().strip("\"'") for key, _, value in rows if key == "CONFIGURE_INTERFACES"), "")
-    resolver = [line.split() for line in network_files.text(ctx.host, _RESOLVER).splitlines()]
+    resolver = [line.split() for line in lines_of(network_files.text(ctx.host, _RESOLVER))]
     return {
         "networking": networking,
         "hostname": network_files.text(ctx.host, "/etc/hostname").partition("\n")[0].strip(),
@@ -284,7 +283,7 @@ def _shown(settings: Mapping[str, str]) -> list[str]:
 
 def _write_resolver(ctx: Context, current: Mapping[str, str], wanted: Mapping[str, str]) -> None:
     text = network_files.text(ctx.host, _RESOLVER)
-    lines = text.splitlines()
+    lines = lines_of(text)
     for key in ("search", "domain"):
         if wanted[key] == current[key]:
             continue
@@ -295,7 +294,7 @@ def _write_resolver(ctx: Context, current: Mapping[str, str], wanted: Mapping[st
         else:
             lines[at] = line
     new = "".join(f"{line}\n" for line in lines)
-    if [line.rstrip("\n") for line in text.splitlines()] != lines:
+    if [line.rstrip("\n") for line in lines_of(text)] != lines:
         network_files.write(ctx.host, _RESOLVER, new)
 
 

@@ -8,6 +8,7 @@ file.
 from __future__ import annotations
 
 from statecore.model.context import Context
+from statecore.model.text_lines import lines_of
 from statecore.system.hostfiles import interface_options as options
 from statecore.system.hostfiles import netplan, network_files
 
@@ -38,7 +39,7 @@ def get_interface(ctx: Context, iface: str) -> list[str]:
 
         salt '*' ip.get_interface eth0
     """
-    return network_files.text(ctx.host, _file(iface)).splitlines(keepends=True)
+    return lines_of(network_files.text(ctx.host, _file(iface)), keepends=True)
 
 
 def build_interface(ctx: Context, iface: str, iface_type: str, enabled: bool, **settings: object) -> list[str]:
@@ -53,12 +54,12 @@ def build_interface(ctx: Context, iface: str, iface_type: str, enabled: bool, **
     text = netplan.document(iface, iface_type.lower(), settings, netplan.renderer_of(_texts(ctx)))
     if not settings.get("test") and not ctx.test:
         network_files.write(ctx.host, _file(iface), text, _MODE)
-    return text.splitlines(keepends=True)
+    return lines_of(text, keepends=True)
 
 
 def get_routes(ctx: Context, iface: str) -> list[str]:
     """Return the lines of the netplan file with a network interface's routes."""
-    return network_files.text(ctx.host, _file(f"{iface}-routes")).splitlines(keepends=True)
+    return lines_of(network_files.text(ctx.host, _file(f"{iface}-routes")), keepends=True)
 
 
 def build_routes(ctx: Context, iface: str, **settings: object) -> list[str]:
@@ -71,7 +72,7 @@ def build_routes(ctx: Context, iface: str, **settings: object) -> list[str]:
     text = netplan.routes_document(iface, netplan.section_of(iface, _texts(ctx)), options.routes(iface, settings))
     if not settings.get("test") and not ctx.test:
         network_files.write(ctx.host, _file(f"{iface}-routes"), text, _MODE)
-    return text.splitlines(keepends=True)
+    return lines_of(text, keepends=True)
 
 
 def up(ctx: Context, iface: str, iface_type: str = "eth") -> bool:

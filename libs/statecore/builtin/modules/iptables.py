@@ -15,6 +15,7 @@ from statecore.host.content.managed_file import Attributes
 from statecore.model.context import Context
 from statecore.model.errors import CallFailed, CommandError, InvocationError
 from statecore.model.ports import CommandResult
+from statecore.model.text_lines import lines_of
 from statecore.system.hostfiles import iptables_rules, network_files
 
 _PROGRAMS = {"ipv4": "iptables", "ipv6": "ip6tables"}
@@ -305,7 +306,7 @@ def _kept(ctx: Context, family: str) -> str:
         raise CommandError(
             f"iptables.save_filters: {error.pattern!r} is not a valid regular expression: {error}"
         ) from error
-    lines = _saved(ctx, family).splitlines(keepends=True)
+    lines = lines_of(_saved(ctx, family), keepends=True)
     return "".join(line for line in lines if not any(each.search(line) for each in filters))
 
 

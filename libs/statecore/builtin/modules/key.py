@@ -7,6 +7,7 @@ from pathlib import Path
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
+from statecore.model.text_lines import lines_of
 
 
 def finger(ctx: Context, hash_type: str | None = None) -> str:
@@ -44,7 +45,7 @@ def _fingerprint(ctx: Context, name: str, hash_type: str | None) -> str:
         )
     place = Path(str(ctx.opts["pki_dir"])) / name
     try:
-        lines = [line for line in place.read_bytes().splitlines(keepends=True) if line.strip()]
+        lines = [line for line in lines_of(place.read_bytes(), keepends=True) if line.strip()]
     except FileNotFoundError:
         return ""
     except OSError as error:

@@ -8,6 +8,7 @@ import re
 from statecore.host.content import managed_file
 from statecore.host.content.managed_file import Attributes
 from statecore.model.context import Context
+from statecore.model.text_lines import lines_of
 
 ALIASES = {"available": "available_"}
 
@@ -18,7 +19,7 @@ def available_(ctx: Context) -> list[str]:
     names = [path.name.partition(".ko")[0].replace("-", "_") for path in top.rglob("*.ko*")]
     builtin = top / "modules.builtin"
     if builtin.is_file():
-        names += [line.rpartition("/")[2].removesuffix(".ko") for line in builtin.read_text("utf-8").splitlines()]
+        names += [line.rpartition("/")[2].removesuffix(".ko") for line in lines_of(builtin.read_text("utf-8"))]
     return sorted(names)
 
 
@@ -34,7 +35,7 @@ def lsmod(ctx: Context) -> list[dict[str, object]]:
 
         salt '*' kmod.lsmod
     """
-    rows = (line.split() for line in ctx.host.run(["lsmod"]).stdout.splitlines()[1:])
+    rows = (line.split() for line in lines_of(ctx.host.run(["lsmod"]).stdout)[1:])
     return [
         {"module": row[0], "size": row[1], "depcount": row[2], "deps": row[3].split(",") if len(row) > 3 else []}
         for row in rows
@@ -46,7 +47,7 @@ def mod_list(ctx: Context, only_persist: bool = False) -> list[str]:
     """Return the names of the loaded kernel modules, or with ``only_persist`` of those that are loaded at boot."""
     if not only_persist:
         return sorted(str(each["module"]) for each in lsmod(ctx))
-    lines = (line.split() for line in _text(ctx).splitlines() if not line.strip().startswith("#"))
+    lines = (line.split() for line in lines_of(_text(ctx)) if not line.strip().startswith("#"))
     return sorted({words[0] for words in lines if words})
 
 

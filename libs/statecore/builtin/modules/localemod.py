@@ -12,6 +12,7 @@ from statecore.host.content import managed_file
 from statecore.host.content.managed_file import Attributes
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
+from statecore.model.text_lines import lines_of
 
 VIRTUAL = "locale"
 
@@ -35,7 +36,7 @@ _PARTS = re.compile(
 
 def list_avail(ctx: Context) -> list[str]:
     """Return the names of the locales that programs of the host can use."""
-    return ctx.host.run(["locale", "-a"]).stdout.splitlines()
+    return lines_of(ctx.host.run(["locale", "-a"]).stdout)
 
 
 def get_locale(ctx: Context) -> str:
@@ -90,7 +91,7 @@ def gen_locale(ctx: Context, locale: str, **kwargs: object) -> object:
     source = f"{parts['language']}_{parts['territory']}" if parts else name
     codeset = (parts["codeset"] if parts else "") or ""
     full = f"{name} {charmap or codeset}".strip()
-    supported = _text(ctx, _SUPPORTED).splitlines()
+    supported = lines_of(_text(ctx, _SUPPORTED))
     if full not in supported if supported else not ctx.host.path(f"{_SOURCES}/{source}").is_file():
         return False
     if ctx.host.path(_GENERATED).is_file():
@@ -123,7 +124,7 @@ def _file(ctx: Context) -> tuple[str, str]:
 def _enable(ctx: Context, full: str) -> None:
     """Add a locale to /etc/locale.gen, the host's list of locales to generate."""
     text = _text(ctx, _GENERATED)
-    if full in (line.strip() for line in text.splitlines()):
+    if full in (line.strip() for line in lines_of(text)):
         return
     text, count = re.subn(rf"^[ \t]*#[ \t]*{re.escape(full)}[ \t]*$", full, text, flags=re.MULTILINE)
     if not count:

@@ -13,6 +13,7 @@ from typing import Any
 from statecore.host.content import managed_file
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
+from statecore.model.text_lines import lines_of
 
 ALIASES = {"set": "set_"}
 
@@ -120,7 +121,7 @@ def parse(text: str, included: Callable[[str], Mapping[str, str]]) -> dict[str, 
     names: list[str] = []
     waiting: list[str] = []
     script: list[str] | None = None
-    for line in (each.strip() for each in text.splitlines()):
+    for line in (each.strip() for each in lines_of(text)):
         words = line.split()
         if script is not None:
             if line == "endscript":

@@ -10,6 +10,7 @@ from typing import Any
 from statecore.host.content import managed_file
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
+from statecore.model.text_lines import lines_of
 from statecore.system.program_runs import output_lines
 
 _PROTOCOL = re.compile(r"^(salt|https?|file)://")
@@ -62,7 +63,7 @@ def list_pkgs(ctx: Context, *packages: str, **kwargs: object) -> dict[str, str] 
     done = ctx.host.run(["dpkg-query", "-f=${db:Status-Status}\t${binary:Package}\t${Version}\n", "-W", *packages])
     if done.retcode:
         return f"Error:  {done.stderr.rstrip()}"
-    rows = (line.split("\t") for line in done.stdout.splitlines())
+    rows = (line.split("\t") for line in lines_of(done.stdout))
     return {row[1]: row[2] for row in rows if row[0] == "installed" and len(row) > 2}
 
 
@@ -92,7 +93,7 @@ def file_dict(ctx: Context, *packages: str, **kwargs: object) -> dict[str, Any] 
     done = ctx.host.run(["dpkg-query", "-f=${db:Status-Status}\t${binary:Package}\n", "-W", *packages])
     if done.retcode:
         return f"Error:  {done.stderr.rstrip()}"
-    rows = (line.split("\t") for line in done.stdout.splitlines())
+    rows = (line.split("\t") for line in lines_of(done.stdout))
     names = [row[1] for row in rows if row[0] == "installed" and len(row) > 1]
     return {"errors": [], "packages": _files(ctx, names)}
 
@@ -104,7 +105,7 @@ def _files(ctx: Context, names: Sequence[str]) -> dict[str, list[str]]:
     # One run for all packages: dpkg separates their lists by empty lines.
     lists = "\n".join(output_lines(ctx.host, ["dpkg", "-L", *names])).split("\n\n")
     if len(lists) == len(names):
-        return {name: each.splitlines() for name, each in zip(names, lists, strict=True)}
+        return {name: lines_of(each) for name, each in zip(names, lists, strict=True)}
     return {name: output_lines(ctx.host, ["dpkg", "-L", name]) for name in names}
 
 
@@ -195,7 +196,7 @@ def parse_info(block: str) -> dict[str, str]:
     """
     head, _, description = block.partition("\ndescription:")
     found = {}
-    for line in head.splitlines():
+    for line in lines_of(head):
         key, _, value = line.strip().partition(":")
         if key == "install_date" and value.isdecimal():
             value = datetime.fromtimestamp(int(value), tz=UTC).isoformat().replace("+00:00", "Z")

@@ -13,6 +13,7 @@ from statecore.builtin.modules.pkg_rpm import files, rpm
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
 from statecore.model.ports import CommandResult
+from statecore.model.text_lines import lines_of
 from statecore.system.packages.package_versions import rpm as versions
 
 VIRTUAL = "lowpkg"
@@ -117,7 +118,7 @@ def modified(ctx: Context, *packages: str, **flags: object) -> dict[str, Any]:
     if done.retcode > 1:
         return {"retcode": done.retcode, "stderr": done.stderr.strip()}
     found: dict[str, list[str]] = {}
-    for line in done.stdout.splitlines():
+    for line in lines_of(done.stdout):
         columns, slash, path = line.partition("/")
         signs, *kind = columns.split()
         if not slash or signs == "missing":
@@ -145,7 +146,7 @@ def file_list(ctx: Context, *packages: str, **kwargs: object) -> dict[str, list[
         salt '*' lowpkg.file_list httpd postfix
     """
     done = _rpm(ctx, kwargs, "-ql" if packages else "-qla", *packages)
-    return {"errors": [], "files": done.stdout.splitlines()}
+    return {"errors": [], "files": lines_of(done.stdout)}
 
 
 def file_dict(ctx: Context, *packages: str, **kwargs: object) -> dict[str, Any]:
@@ -162,7 +163,7 @@ def file_dict(ctx: Context, *packages: str, **kwargs: object) -> dict[str, Any]:
     found, errors = _installed(ctx, packages, kwargs)
     return {
         "errors": errors,
-        "packages": {name: _rpm(ctx, kwargs, "-ql", name).stdout.splitlines() for name in found},
+        "packages": {name: lines_of(_rpm(ctx, kwargs, "-ql", name).stdout) for name in found},
     }
 
 
@@ -330,7 +331,7 @@ def _installed(
     """Return (map of installed package to version, rpm's messages about packages that are not installed)."""
     query = ("-q", "--queryformat", "%{NAME} %{VERSION}\n", *packages)
     done = _rpm(ctx, options, *(query if packages else ("-qa", *query[1:])))
-    lines = [line for line in done.stdout.splitlines() if line.strip()]
+    lines = [line for line in lines_of(done.stdout) if line.strip()]
     errors = [line for line in lines if "is not installed" in line]
     rows = [line.split() for line in lines if line not in errors]
     return {row[0]: row[1] for row in rows if len(row) > 1}, errors
@@ -345,7 +346,7 @@ def _described(block: str, described: bool) -> dict[str, Any]:
     """
     head, _, description = block.partition("description:\n") if described else (block, "", "")
     row: dict[str, Any] = {}
-    for line in head.splitlines():
+    for line in lines_of(head):
         key, colon, value = line.partition(":")
         key, value = key.strip(), value.strip()
         if not colon or not value:

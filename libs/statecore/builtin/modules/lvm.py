@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from statecore.model.context import Context
 from statecore.model.ports import CommandResult
+from statecore.model.text_lines import lines_of
 
 log = logging.getLogger(__name__)
 
@@ -106,7 +107,7 @@ def fullversion(ctx: Context) -> dict[str, str]:
 
         salt '*' lvm.fullversion
     """
-    rows = (line.partition(":") for line in ctx.host.run(["lvm", "version"]).stdout.splitlines())
+    rows = (line.partition(":") for line in lines_of(ctx.host.run(["lvm", "version"]).stdout))
     return {name.strip(): value.strip() for name, sign, value in rows if sign}
 
 
@@ -397,7 +398,7 @@ def parse(text: str, columns: Sequence[str]) -> list[dict[str, str]]:
 
     Lines with fewer columns, such as messages and devices without LVM, are left out.
     """
-    rows = (line.strip().split(":") for line in text.splitlines() if "is a new physical volume" not in line)
+    rows = (line.strip().split(":") for line in lines_of(text) if "is a new physical volume" not in line)
     return [dict(zip(columns, row, strict=False)) for row in rows if len(row) >= len(columns)]
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from statecore.model.context import Context
 from statecore.model.errors import CallFailed, CommandError
 from statecore.model.ports import CommandResult
+from statecore.model.text_lines import lines_of
 from statecore.system.hostfiles import network_files, nftables_rules
 
 #: Default path of saved rules. If it is a directory, rules are saved there as ``_FILE``. Salt:
@@ -82,7 +83,7 @@ def build_rule(
 
 def get_saved_rules(ctx: Context, conf_file: str | None = None) -> list[str]:
     """Return the lines of the file of saved nftables rules, without comments and empty lines."""
-    lines = network_files.text(ctx.host, conf_file or _file(ctx, None)).splitlines(keepends=True)
+    lines = lines_of(network_files.text(ctx.host, conf_file or _file(ctx, None)), keepends=True)
     return [line for line in lines if line.strip() and not line.strip().startswith("#")]
 
 

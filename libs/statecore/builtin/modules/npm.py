@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from statecore.model.context import Context
 from statecore.model.errors import CallFailed, CommandError, InvocationError
+from statecore.model.text_lines import lines_of
 
 ALIASES = {"list": "list_"}
 
@@ -175,7 +176,7 @@ def _npm(
 
 def _json_in(text: str) -> object:
     """Return the data of the first JSON map or list in a text, also after other lines; None if there is none."""
-    lines = text.splitlines()
+    lines = lines_of(text)
     for number, line in enumerate(lines):
         if line.lstrip().startswith(("{", "[")):
             try:

@@ -10,6 +10,7 @@ import re
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
+from statecore.model.text_lines import lines_of
 from statecore.system.program_runs import output_lines
 
 ALIASES = {"set": "set_", "list": "list_"}
@@ -391,7 +392,7 @@ def parse_table(text: str, unit: str | None = None) -> dict[str, dict[str, objec
     """
     info: dict[str, object] = {}
     partitions: dict[str, object] = {}
-    for line in text.splitlines():
+    for line in lines_of(text):
         columns = line.rstrip(";").split(":")
         if line in ("BYT;", "CHS;", "CYL;"):
             continue

@@ -7,6 +7,7 @@ from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
+from statecore.model.text_lines import lines_of
 from statecore.system.program_runs import output_lines
 
 ALIASES = {"set": "set_"}
@@ -130,7 +131,7 @@ def parse_mode(text: str, device: str) -> dict[str, Any]:
     (on or off).
     """
     found: dict[str, Any] = {}
-    for words in (line.split() for line in text.splitlines()):
+    for words in (line.split() for line in lines_of(text)):
         if words and words[0].startswith("quotaon"):
             if words[1:2] == ["Mountpoint"] and len(words) > 4:
                 found[words[4]] = "disabled"
@@ -149,7 +150,7 @@ def parse_report(text: str, key: str) -> dict[str, Any]:
     rows: dict[str, dict[str, str]] = {}
     found: dict[str, Any] = {key: rows}
     head = True
-    for line in text.splitlines():
+    for line in lines_of(text):
         words = line.split()
         if head and "Block grace time" in line:
             blocks, _, inodes = line.partition(";")

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
+from statecore.model.text_lines import lines_of
 
 #: Names of columns that newer versions print above their rows.
 _HEADERS = (
@@ -579,12 +580,12 @@ def _rows(output: str) -> list[list[str]]:
     """Return the rows of a table that rabbitmqctl printed, as lists of column texts, without titles and column
     names.
     """
-    rows = [line.strip("\r\n").split("\t") for line in output.splitlines() if _is_data(line)]
+    rows = [line.strip("\r\n").split("\t") for line in lines_of(output) if _is_data(line)]
     return rows[1:] if rows and tuple(rows[0]) in _HEADERS else rows
 
 
 def _words(output: str) -> list[str]:
-    return [word for line in output.splitlines() if _is_data(line) for word in line.split()]
+    return [word for line in lines_of(output) if _is_data(line) for word in line.split()]
 
 
 def _queues(output: str, columns: Sequence[str]) -> dict[str, list[str]]:

@@ -9,6 +9,7 @@ from statecore.host.content import managed_file
 from statecore.host.content.managed_file import Attributes
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
+from statecore.model.text_lines import lines_of
 
 ALIASES = {"list": "list_"}
 
@@ -59,7 +60,7 @@ def examine(ctx: Context, device: str, quiet: bool = False) -> dict[str, str]:
 
         salt '*' raid.examine /dev/sda1
     """
-    rows = (line.partition("=") for line in _mdadm(ctx, "-Y", "-E", device).splitlines())
+    rows = (line.partition("=") for line in lines_of(_mdadm(ctx, "-Y", "-E", device)))
     return {name: value for name, _, value in rows}
 
 
@@ -172,7 +173,7 @@ def save_config(ctx: Context) -> str | None:
     if ctx.grains.get("os") == "Ubuntu":
         scan = _UBUNTU.sub("", scan)
     text = _config(ctx) or ""
-    for line in (each for each in scan.splitlines() if len(each.split()) > 1):
+    for line in (each for each in lines_of(scan) if len(each.split()) > 1):
         pattern = rf"^ARRAY\s+{re.escape(line.split()[1])}\s+.*$"
         text, count = re.subn(pattern, lambda _, line=line: line, text, flags=re.MULTILINE)  # type: ignore[misc]
         if not count:
@@ -186,7 +187,7 @@ def save_config(ctx: Context) -> str | None:
 def parse_scan(text: str) -> dict[str, dict[str, str]]:
     """Return the output of ``mdadm --detail --scan`` as a map of RAID device to a map of its properties."""
     found = {}
-    for words in (line.split() for line in text.splitlines()):
+    for words in (line.split() for line in lines_of(text)):
         if len(words) > 1:
             rows = (word.partition("=") for word in words[2:])
             found[words[1]] = {"device": words[1], **{key.lower(): value for key, _, value in rows}}
@@ -199,7 +200,7 @@ def parse_detail(text: str, device: str) -> dict[str, object]:
     """
     members: dict[str, dict[str, str]] = {}
     found: dict[str, object] = {"members": members}
-    for line in text.splitlines():
+    for line in lines_of(text):
         if line.startswith(device) or " " not in line:
             continue
         key, sign, value = line.partition(" : ")

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from statecore.model.context import Context
+from statecore.model.text_lines import lines_of
 from statecore.system.hostfiles import processes
 
 #: Places whose deleted files are no part of a package.
@@ -113,7 +114,7 @@ def deleted_maps(text: str) -> list[str]:
     """Return the paths of deleted files in the text of /proc/PID/maps, without paths below /tmp, /home and others
     that belong to no package.
     """
-    paths = (found[1] for line in text.splitlines() if (found := _MAP.match(line)))
+    paths = (found[1] for line in lines_of(text) if (found := _MAP.match(line)))
     names = (path.removesuffix(_DELETED) for path in paths if path.endswith(_DELETED))
     return list(dict.fromkeys(name for name in names if not _IGNORED.match(name)))
 
@@ -157,7 +158,7 @@ def _services(ctx: Context) -> dict[int, str]:
 def _new_kernel(ctx: Context, family: str) -> bool:
     """Return whether the newest installed kernel differs from the running one."""
     if family == "RedHat":
-        lines = ctx.host.run(["rpm", "-q", "--last", "kernel"]).stdout.splitlines()
+        lines = lines_of(ctx.host.run(["rpm", "-q", "--last", "kernel"]).stdout)
         names = [line.split()[0].removeprefix("kernel-") for line in lines if line.startswith("kernel-")]
         return bool(names) and names[0] != os.uname().release
     boot = ctx.host.path("/boot")

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
 from statecore.model.ports import CommandResult
+from statecore.model.text_lines import lines_of
 from statecore.system.hostfiles import systemd_units
 from statecore.system.hostfiles.systemd_units import TYPES, full_name
 
@@ -125,7 +126,7 @@ def get_all(ctx: Context) -> list[str]:
 
 def get_running(ctx: Context) -> list[str]:
     """Return the names of the running units of systemd."""
-    rows = (line.split() for line in _systemctl(ctx, "--full", "--no-legend", "--plain").stdout.splitlines())
+    rows = (line.split() for line in lines_of(_systemctl(ctx, "--full", "--no-legend", "--plain").stdout))
     units = {row[0] for row in rows if len(row) > 3 and row[3] == "running"}
     return sorted(_plain(unit) for unit in units if unit.rpartition(".")[2] in TYPES)
 
@@ -199,7 +200,7 @@ def unmask(ctx: Context, name: str, runtime: bool = False) -> bool:
 
 def show(ctx: Context, name: str) -> dict[str, str]:
     """Return a map of property to text of a unit of systemd, as ``systemctl show`` prints them."""
-    lines = _systemctl(ctx, "show", full_name(name)).stdout.splitlines()
+    lines = lines_of(_systemctl(ctx, "show", full_name(name)).stdout)
     return {key: value for key, _, value in (line.partition("=") for line in lines) if key}
 
 
@@ -217,7 +218,7 @@ def execs(ctx: Context) -> dict[str, str]:
     shown = _systemctl(ctx, "show", *units, "--property=Id,ExecStart").stdout if units else ""
     found = {}
     for block in shown.split("\n\n"):
-        values = dict(line.partition("=")[::2] for line in block.splitlines())
+        values = dict(line.partition("=")[::2] for line in lines_of(block))
         if match := _PROGRAM.search(values.get("ExecStart", "")):
             found[_plain(values["Id"])] = match[1]
     return found
@@ -290,7 +291,7 @@ def _act(ctx: Context, verb: str, name: str, *, no_block: bool | None, unmask: b
             _masking(ctx, "unmask", name, runtime=runtime)
     result = _systemctl(ctx, *_blocking(ctx, name, no_block), verb, full_name(name))
     if result.retcode:
-        errors = "\n".join(line for line in result.stderr.splitlines() if not line.endswith(".scope"))
+        errors = "\n".join(line for line in lines_of(result.stderr) if not line.endswith(".scope"))
         raise CommandError(
             errors.strip() or f"systemctl {verb} {full_name(name)} failed with return code {result.retcode}"
         )
@@ -321,7 +322,7 @@ def _known(ctx: Context, name: str) -> bool:
 def _reload_if_changed(ctx: Context, name: str) -> None:
     """Make systemd read the unit files again if the file of the unit ``name`` is new or changed."""
     result = _systemctl(ctx, "show", full_name(name), "--property=NeedDaemonReload,LoadState")
-    lines = result.stdout.splitlines()
+    lines = lines_of(result.stdout)
     unread = "LoadState=not-found" in lines and ctx.host.path(f"/etc/systemd/system/{full_name(name)}").is_file()
     if "NeedDaemonReload=yes" in lines or unread:
         systemctl_reload(ctx)
@@ -329,6 +330,6 @@ def _reload_if_changed(ctx: Context, name: str) -> None:
 
 def _in_state(ctx: Context, state: str) -> list[str]:
     result = _systemctl(ctx, "--full", "--no-legend", f"--state={state}", "list-unit-files")
-    rows = (line.split() for line in result.stdout.splitlines())
+    rows = (line.split() for line in lines_of(result.stdout))
     units = {row[0] for row in rows if len(row) > 1 and row[1] == state}
     return sorted(_plain(unit) for unit in units if unit.rpartition(".")[2] in TYPES)

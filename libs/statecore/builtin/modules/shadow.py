@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from statecore.model.context import Context
 from statecore.model.errors import CallFailed, CommandError, InvocationError
+from statecore.model.text_lines import lines_of
 from statecore.system.hostfiles import password_hashes, plain_text
 
 _FILE = "/etc/shadow"
@@ -46,7 +47,7 @@ def info(ctx: Context, name: str) -> dict[str, object]:
         salt '*' shadow.info root
     """
     try:
-        lines = ctx.host.path(_FILE).read_text("utf-8", "replace").splitlines()
+        lines = lines_of(ctx.host.path(_FILE).read_text("utf-8", "replace"))
     except FileNotFoundError:
         lines = []
     except OSError as error:
@@ -66,9 +67,7 @@ def list_users(ctx: Context) -> list[str]:
 
         salt '*' shadow.list_users
     """
-    return sorted(
-        line.split(":")[0] for line in plain_text.host_text(ctx.host, "/etc/shadow").splitlines() if ":" in line
-    )
+    return sorted(line.split(":")[0] for line in lines_of(plain_text.host_text(ctx.host, "/etc/shadow")) if ":" in line)
 
 
 def gen_password(

@@ -8,6 +8,7 @@ from collections.abc import Collection
 from typing import Any
 
 from statecore.model.context import Context
+from statecore.model.text_lines import lines_of
 
 _PROGRAMS = ("dmidecode", "smbios")
 
@@ -42,7 +43,7 @@ def get(ctx: Context, string: str, clean: bool = True) -> str | None:
 
         salt '*' smbios.get system-uuid clean=False
     """
-    lines = ctx.host.run([_program(ctx) or _PROGRAMS[0], "-s", string]).stdout.strip().splitlines()
+    lines = lines_of(ctx.host.run([_program(ctx) or _PROGRAMS[0], "-s", string]).stdout.strip())
     value = "\n".join(line for line in lines if not line.startswith("#"))
     return None if value.startswith("/dev/mem") or (clean and not is_clean(string, value)) else value
 

@@ -15,6 +15,7 @@ from statecore.host.content import managed_file
 from statecore.host.content.managed_file import Attributes
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
+from statecore.model.text_lines import lines_of
 from statecore.system.hostfiles import accounts, ssh_keys
 
 _AUTHORIZED = ".ssh/authorized_keys"
@@ -244,7 +245,7 @@ def recv_known_host_entries(
     words = ["ssh-keyscan", *(["-p", str(port)] if port else []), *(["-t", enc] if enc else [])]
     words += [*(["-H"] if hash_known_hosts else []), "-T", str(timeout), hostname]
     for _ in range(_ATTEMPTS):
-        lines = [line for line in ctx.host.run(words).stdout.splitlines() if not line.startswith("#")]
+        lines = [line for line in lines_of(ctx.host.run(words).stdout) if not line.startswith("#")]
         if lines:
             return ssh_keys.entries((line.split() for line in lines), fingerprint_hash_type) or None
     return None
@@ -423,7 +424,7 @@ def _write_known(ctx: Context, user: str | None, name: str, text: str) -> None:
 
 def _without_host(text: str, name: str, enc: str | None) -> str:
     drop = {number for number, words in ssh_keys.known(text, name) if enc is None or words[1] == enc}
-    lines = text.splitlines()
+    lines = lines_of(text)
     return "".join(f"{line}\n" for number, line in enumerate(lines) if number not in drop)
 
 

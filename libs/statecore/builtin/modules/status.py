@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from statecore.host.rooted_path import file_system
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
+from statecore.model.text_lines import lines_of
 from statecore.system.hostfiles import mount_table, processes
 
 ALIASES = {"time": "time_"}
@@ -47,13 +48,13 @@ def loadavg(ctx: Context) -> dict[str, float]:
 
 def meminfo(ctx: Context) -> dict[str, dict[str, str]]:
     """Return a map of each name in /proc/meminfo to {"value": number as text, "unit": unit, if the line has one}."""
-    rows = (line.split() for line in processes.text(ctx.host, "meminfo").splitlines() if line.split())
+    rows = (line.split() for line in lines_of(processes.text(ctx.host, "meminfo")) if line.split())
     return {row[0].rstrip(":"): {"value": row[1], **({"unit": row[2]} if len(row) > 2 else {})} for row in rows}
 
 
 def cpuinfo(ctx: Context) -> dict[str, object]:
     """Return a map of each name in /proc/cpuinfo to its value for the last processor; flags are a list."""
-    pairs = (line.split(":", 1) for line in processes.text(ctx.host, "cpuinfo").splitlines() if ":" in line)
+    pairs = (line.split(":", 1) for line in lines_of(processes.text(ctx.host, "cpuinfo")) if ":" in line)
     found = {name.strip(): value.strip() for name, value in pairs}
     return {name: value.split() if name == "flags" else value for name, value in found.items()}
 
@@ -125,7 +126,7 @@ def cpustats(ctx: Context) -> dict[str, object]:
         salt '*' status.cpustats
     """
     found: dict[str, object] = {}
-    for row in (line.split() for line in processes.text(ctx.host, "stat").splitlines() if line):
+    for row in (line.split() for line in lines_of(processes.text(ctx.host, "stat")) if line):
         numbers = [int(word) for word in row[1:]]
         if row[0] == "cpu":
             found["cpu"] = {name: numbers[at] for name, at in _CPU.items()}
@@ -138,7 +139,7 @@ def cpustats(ctx: Context) -> dict[str, object]:
 
 def diskstats(ctx: Context) -> dict[str, dict[str, object]]:
     """Return a map of disk device to a map with major, minor, device and the counters of its line in /proc/diskstats."""
-    rows = (line.split() for line in processes.text(ctx.host, "diskstats").splitlines())
+    rows = (line.split() for line in lines_of(processes.text(ctx.host, "diskstats")))
     return {
         row[2]: {
             "major": int(row[0]),
@@ -153,7 +154,7 @@ def diskstats(ctx: Context) -> dict[str, dict[str, object]]:
 
 def vmstats(ctx: Context) -> dict[str, int]:
     """Return a map of the counters in /proc/vmstat."""
-    rows = (line.split() for line in processes.text(ctx.host, "vmstat").splitlines())
+    rows = (line.split() for line in lines_of(processes.text(ctx.host, "vmstat")))
     return {row[0]: int(row[1]) for row in rows if len(row) > 1}
 
 
@@ -161,9 +162,7 @@ def netstats(ctx: Context) -> dict[str, dict[str, int]]:
     """Return a map of network protocol to its counters in /proc/net/netstat."""
     found: dict[str, dict[str, int]] = {}
     names: list[str] = []
-    for row in (
-        line.split() for line in processes.text(ctx.host, f"{processes.network(ctx.host)}/netstat").splitlines()
-    ):
+    for row in (line.split() for line in lines_of(processes.text(ctx.host, f"{processes.network(ctx.host)}/netstat"))):
         if names and row[0] == names[0]:
             found[row[0].rstrip(":")] = dict(zip(names[1:], map(int, row[1:]), strict=False))
             names = []
@@ -175,7 +174,7 @@ def netstats(ctx: Context) -> dict[str, dict[str, int]]:
 def netdev(ctx: Context) -> dict[str, dict[str, object]]:
     """Return a map of network interface to its counters of received and sent bytes, packets and errors."""
     found = {}
-    for line in processes.text(ctx.host, f"{processes.network(ctx.host)}/dev").splitlines()[2:]:
+    for line in lines_of(processes.text(ctx.host, f"{processes.network(ctx.host)}/dev"))[2:]:
         name, _, rest = line.partition(":")
         numbers = dict(zip(_NETWORK, map(int, rest.split()), strict=False))
         found[name.strip()] = {"iface": name.strip(), **numbers}
@@ -188,7 +187,7 @@ def w(ctx: Context) -> list[dict[str, str]]:
     """
     if ctx.host.which("w") is None:
         raise CommandError("the host does not have the program w")
-    rows = (line.split(None, 6) for line in ctx.host.run(["w", "-fh"], env={"LC_ALL": "C"}).stdout.splitlines())
+    rows = (line.split(None, 6) for line in lines_of(ctx.host.run(["w", "-fh"], env={"LC_ALL": "C"}).stdout))
     names = ("user", "tty", "login", "idle", "jcpu", "pcpu", "what")
     return [dict(zip(names, row, strict=True)) for row in rows if len(row) == len(names)]
 

@@ -11,6 +11,7 @@ import shlex
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
+from statecore.model.text_lines import lines_of
 
 _PROGRAM = "supervisorctl"
 
@@ -127,7 +128,7 @@ def status(
     """
     text = status_raw(ctx, name, user, conf_file, bin_env)
     found = {}
-    for line in text.splitlines():
+    for line in lines_of(text):
         words = line.split(None, 2)
         if len(words) < 2 or words[0] in ("unix://", "error:", "ERROR:") or "://" in words[0]:
             raise CommandError(f"supervisord does not answer: {text.strip()}")

@@ -11,6 +11,7 @@ from statecore.host.content import managed_file
 from statecore.host.content.managed_file import Attributes
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
+from statecore.model.text_lines import lines_of
 
 _HEAD = "#\n# Kernel sysctl configuration\n#\n"
 
@@ -30,12 +31,12 @@ def show(ctx: Context, config_file: str | Literal[False] | None = False) -> obje
         salt '*' sysctl.show
     """
     if not config_file:
-        rows = (line.partition(" = ") for line in ctx.host.run(["sysctl", "-a"]).stdout.splitlines())
+        rows = (line.partition(" = ") for line in lines_of(ctx.host.run(["sysctl", "-a"]).stdout))
         return {name: value for name, sign, value in rows if sign}
     data = managed_file.read(ctx.host.path(config_file), config_file)
     if data is None:
         return []
-    lines = (line.strip() for line in data.decode("utf-8", "replace").splitlines())
+    lines = (line.strip() for line in lines_of(data.decode("utf-8", "replace")))
     pairs = (line.partition("=") for line in lines if "=" in line and not line.startswith("#"))
     return {name.rstrip(): value.lstrip() for name, _, value in pairs}
 
@@ -71,7 +72,7 @@ def persist(ctx: Context, name: str, value: object, config: str | None = None) -
     _known(ctx, name)
     real_path = ctx.host.path(file)
     text = (managed_file.read(real_path, file) or b"").decode("utf-8", "surrogateescape")
-    lines = (text if real_path.is_file() else _HEAD).splitlines(keepends=True)
+    lines = lines_of(text if real_path.is_file() else _HEAD, keepends=True)
     done = False
     for at, line in enumerate(lines):
         key, sign, old = (part.strip() for part in line.partition("="))

@@ -15,6 +15,7 @@ from statecore.host.content import atomic_file, managed_file
 from statecore.host.content.managed_file import Attributes
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
+from statecore.model.text_lines import lines_of
 
 _LOCALTIME = "/etc/localtime"
 _ZONES = "/usr/share/zoneinfo"
@@ -100,7 +101,7 @@ def get_hwclock(ctx: Context) -> str | None:
         return "localtime" if found and found[1].lower() == "yes" else "UTC"
     if ctx.grains.get("os_family") == "Debian" and (in_utc := _variable(ctx, _RCS, "UTC")):
         return "UTC" if in_utc.lower() == "yes" else "localtime"
-    lines = _text(ctx, _ADJTIME).splitlines()
+    lines = lines_of(_text(ctx, _ADJTIME))
     return lines[-1] if lines else None
 
 
@@ -112,7 +113,7 @@ def set_hwclock(ctx: Context, clock: str) -> bool:
     if ctx.host.path(_RCS).is_file():
         _set_variable(ctx, _RCS, "UTC", "no" if clock == "localtime" else "yes", quote="")
         return True
-    lines = (*_text(ctx, _ADJTIME).splitlines()[:2], "0.0 0 0.0", "0")
+    lines = (*lines_of(_text(ctx, _ADJTIME))[:2], "0.0 0 0.0", "0")
     text = "\n".join((*lines[:2], "LOCAL" if clock == "localtime" else "UTC", ""))
     managed_file.replace(ctx.host, ctx.host.path(_ADJTIME), text.encode(), Attributes())
     return True

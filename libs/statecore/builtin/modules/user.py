@@ -11,6 +11,7 @@ from typing import Any
 from statecore.builtin.modules.group import GroupInfo
 from statecore.model.context import Context
 from statecore.model.errors import CallFailed, CommandError, InvocationError
+from statecore.model.text_lines import lines_of
 
 _FILE = "/etc/passwd"
 
@@ -233,7 +234,7 @@ def _rows(ctx: Context) -> list[list[str]]:
         return []
     except OSError as error:
         raise CommandError(f"{_FILE} cannot be read: {error.strerror}") from error
-    rows = (line.split(":") for line in text.splitlines())
+    rows = (line.split(":") for line in lines_of(text))
     return [row for row in rows if len(row) > 6 and row[2].isdecimal() and row[3].isdecimal()]
 
 
@@ -281,7 +282,7 @@ def _user_groups(ctx: Context) -> bool:
     except OSError:
         # Without the file useradd's default is no.
         return False
-    rows = (line.split() for line in text.splitlines())
+    rows = (line.split() for line in lines_of(text))
     return any(row[0] == "USERGROUPS_ENAB" and row[-1] == "yes" for row in rows if len(row) > 1)
 
 

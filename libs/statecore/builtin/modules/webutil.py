@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from statecore.model.context import Context
+from statecore.model.text_lines import lines_of
 
 
 def available(ctx: Context) -> str | None:
@@ -45,7 +46,7 @@ def userdel(
     done = _htpasswd(ctx, ["-D", pwfile, user], runas)
     if all_results:
         return done
-    return "\n".join(str(done[key]) for key in ("stdout", "stderr") if done[key]).splitlines()
+    return lines_of("\n".join(str(done[key]) for key in ("stdout", "stderr") if done[key]))
 
 
 def verify(ctx: Context, pwfile: str, user: str, password: str, opts: str = "", runas: str | None = None) -> bool:

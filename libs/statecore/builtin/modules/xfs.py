@@ -8,6 +8,7 @@ from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
+from statecore.model.text_lines import lines_of
 from statecore.system.hostfiles import mount_table
 
 #: Exit code of blkid that has found no device.
@@ -133,7 +134,7 @@ def estimate(ctx: Context, path: str) -> dict[str, dict[str, str]]:
     if not ctx.host.path(path).exists():
         raise CommandError(f'Path "{path}" was not found.')
     names = ("block _size", "blocks", "megabytes", "logsize")
-    lines = [line.split() for line in _run(ctx, ["xfs_estimate", "-v", path]).splitlines() if line.strip()]
+    lines = [line.split() for line in lines_of(_run(ctx, ["xfs_estimate", "-v", path])) if line.strip()]
     return {row[0]: dict(zip(names, row[1:], strict=False)) for row in lines[1:]}
 
 
@@ -187,7 +188,7 @@ def prune_dump(ctx: Context, sessionid: str) -> dict[str, str]:
     """
     text = _run(ctx, ["xfsinvutil", "-s", sessionid, "-F"])
     block = text.split("\n-", 2)[1] if text.count("\n-") else ""
-    rows = (line.partition(":") for line in block.splitlines()[2:])
+    rows = (line.partition(":") for line in lines_of(block)[2:])
     found = {key.strip().lower().replace(" ", "_"): value.strip() for key, sign, value in rows if sign}
     if found.get("uuid") != sessionid:
         raise CommandError(f'Session UUID "{sessionid}" was not found.')
@@ -200,7 +201,7 @@ def parse_geometry(text: str) -> dict[str, dict[str, str]]:
     """
     found: dict[str, dict[str, str]] = {}
     section: dict[str, str] = {}
-    for line in text.splitlines():
+    for line in lines_of(text):
         name, sign, rest = line.partition("=")
         if not sign:
             continue
@@ -239,7 +240,7 @@ def parse_inventory(text: str) -> dict[str, Any]:
     """Return the output of ``xfsrestore -I`` as nested maps: a line with only a name holds the deeper lines after
     it. The last line is ``restore_status``.
     """
-    lines = [line for line in text.splitlines() if line.strip()]
+    lines = [line for line in lines_of(text) if line.strip()]
     found: dict[str, Any] = {}
     places: list[dict[str, Any]] = [found]
     for line in lines[:-1]:
@@ -260,7 +261,7 @@ def _devices(ctx: Context, words: list[str], empty: int = 0) -> dict[str, dict[s
     found = {}
     mounts = _mounts(ctx)
     for block in _run(ctx, words, empty).split("\n\n"):
-        rows = (line.partition("=") for line in block.strip().splitlines())
+        rows = (line.partition("=") for line in lines_of(block.strip()))
         device: dict[str, Any] = {key.lower(): value for key, sign, value in rows if sign}
         if device.pop("type", None) == "xfs":
             name = device.pop("devname")

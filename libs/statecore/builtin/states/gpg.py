@@ -10,6 +10,7 @@ from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, HostError, InvocationError
+from statecore.model.text_lines import lines_of
 from statecore.model.types import Outcome, Plan, Step
 
 #: Word of the argument ``trust`` -> the word in lists of keys.
@@ -219,7 +220,7 @@ class _Ring:
                         else "Existing key has expired subkeys, tried to refresh"
                     )
             good = good and outcome.ok
-            said[key] += outcome.comment.splitlines()
+            said[key] += lines_of(outcome.comment)
             for name, change in outcome.changes.items():
                 changes.setdefault(name, {}).update(change)
         return Outcome(_comment({key: said[key] for key in wanted}), changes, ok=good)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
+from statecore.model.text_lines import lines_of
 from statecore.model.types import Outcome, Plan, Step
 
 #: supervisord's states in which a program neither runs nor starts.
@@ -138,7 +139,7 @@ def _run(supervisor: _Supervisor, *, restart: bool, update: bool) -> Outcome:
         if not outcome.ok:
             return outcome
         done += [outcome.comment] if output.strip() else []
-        updated = any(line.startswith(f"{_group(name)}: ") for line in output.splitlines())
+        updated = any(line.startswith(f"{_group(name)}: ") for line in lines_of(output))
     elif not known:
         ctx.call("supervisord.reread", **supervisor.where)
         outcome = supervisor.do("add", f"Adding service: {name}")
@@ -173,7 +174,7 @@ def _runs(supervisor: _Supervisor) -> bool:
 
 def _outcome_of(output: str, comment: str) -> Outcome:
     """Return the outcome of supervisorctl's output: failed if a line contains ERROR, except for harmless errors."""
-    bad = [line for line in output.splitlines() if "ERROR" in line and not any(each in line for each in _HARMLESS)]
+    bad = [line for line in lines_of(output) if "ERROR" in line and not any(each in line for each in _HARMLESS)]
     return Outcome("\n".join([comment, output]) if bad else comment, ok=not bad)
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from statecore.model.errors import InvocationError
+from statecore.model.text_lines import lines_of
 
 #: Text in place of the difference for ``show_changes: False``.
 HIDDEN = "<show_changes=False>"
@@ -82,9 +83,9 @@ def unified(old: bytes | Path | None, new: bytes | Path, before: str = "", after
 def _lines(content: bytes) -> list[str]:
     """Return the lines of a text with their ends; lines that are not UTF-8 are read as Latin-1."""
     try:
-        return content.decode().splitlines(keepends=True)
+        return lines_of(content.decode(), keepends=True)
     except UnicodeDecodeError:
-        return [_decoded(line) for line in content.splitlines(keepends=True)]
+        return [_decoded(line) for line in lines_of(content, keepends=True)]
 
 
 def _decoded(line: bytes) -> str:

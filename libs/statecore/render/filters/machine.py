@@ -15,6 +15,7 @@ from pathlib import Path
 import jinja2
 
 from statecore.host import rooted_path
+from statecore.model.text_lines import lines_of
 from statecore.render.jinja.closed import ClosedEnvironment
 
 #: Bytes read from the start of a file to tell text from binary data.
@@ -141,7 +142,7 @@ def get_uid(environment: ClosedEnvironment, user: str | None = None) -> int | No
 
 
 def _users(passwd: Path) -> Iterator[tuple[str, str]]:
-    for line in (_first_bytes(passwd, -1) or b"").decode("utf-8", "replace").splitlines():
+    for line in lines_of((_first_bytes(passwd, -1) or b"").decode("utf-8", "replace")):
         parts = line.split(":")
         if len(parts) > 3:
             yield parts[0], parts[2]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from statecore.model.errors import DataFault
 from statecore.model.lazy import lazy_module
+from statecore.model.text_lines import lines_of
 from statecore.render.context import RenderContext
 
 if TYPE_CHECKING:
@@ -131,7 +132,7 @@ def _unwanted(directory: str, names: list[str]) -> list[str]:
 
 def _reason(output: str) -> str:
     """Return the error messages in gpg's output in one line."""
-    lines = [line.removeprefix("gpg: ") for line in output.splitlines() if not line.startswith("[GNUPG:]")]
+    lines = [line.removeprefix("gpg: ") for line in lines_of(output) if not line.startswith("[GNUPG:]")]
     return "; ".join(line.strip() for line in lines if line.strip()) or "gpg gave no error message"
 
 

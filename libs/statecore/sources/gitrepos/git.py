@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from statecore.host.content import atomic_file
 from statecore.model.errors import StatecoreError
 from statecore.model.lazy import lazy_module
+from statecore.model.text_lines import lines_of
 from statecore.sources.gitrepos.remotes import GitRemote, authority, without_password
 
 if TYPE_CHECKING:
@@ -145,7 +146,7 @@ def _last(output: bytes) -> str:
     """Return the reason of a failure from git's error output: its lines "fatal:" and "error:", else its last line, without
     passwords.
     """
-    lines = [line.strip() for line in output.decode("utf-8", "replace").splitlines() if line.strip()]
+    lines = [line.strip() for line in lines_of(output.decode("utf-8", "replace")) if line.strip()]
     named = [line for line in lines if line.startswith(("fatal:", "error:"))]
     if named and named[0] == _UNREACHED and (before := lines.index(_UNREACHED)):
         # ssh has already written the reason.

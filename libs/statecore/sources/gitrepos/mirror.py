@@ -18,6 +18,7 @@ from pathlib import Path
 
 from statecore.host.content import atomic_file
 from statecore.model.errors import StatecoreError
+from statecore.model.text_lines import lines_of
 from statecore.sources.gitrepos.git import GitFault, git_environment, run_git
 from statecore.sources.gitrepos.remotes import GitRemote
 from statecore.sources.gitrepos.tree import GitTree, GitTreeEntry, is_link, read_tree
@@ -168,7 +169,7 @@ class Mirror:
         self._git([*words, "--", self.remote.url, *self.remote.refspecs], timeout=_FETCH_SECONDS)
         output = self._git(["for-each-ref", "--format=%(refname)%00%(objecttype)%00%(objectname)%00%(*objectname)"])
         found: dict[str, str] = {}
-        for line in output.decode("utf-8", "surrogateescape").splitlines():
+        for line in lines_of(output.decode("utf-8", "surrogateescape")):
             ref, kind, own, behind = line.split("\0")
             found[ref] = behind if kind == "tag" else own
         path = self.place / _REFS

@@ -6,6 +6,7 @@ import pwd
 
 from statecore.host.host import Account
 from statecore.model.ports import ManagedHost
+from statecore.model.text_lines import lines_of
 
 _FILE = "/etc/passwd"
 
@@ -28,7 +29,7 @@ def find(host: ManagedHost, name: str) -> Account | None:
         text = host.path(_FILE).read_text("utf-8", "replace")
     except FileNotFoundError:
         return None
-    rows = (line.split(":") for line in text.splitlines())
+    rows = (line.split(":") for line in lines_of(text))
     row_of = next((row for row in rows if len(row) >= _COLUMNS and row[0] == name and row[2].isdecimal()), None)
     if row_of is None or not row_of[3].isdecimal():
         return None

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from statecore.model.text_lines import lines_of
+
 _LINE = re.compile(r"^\s*(?P<disabled>#+\s*)?(?:@(?P<tag>[\w.-]+)\s+)?(?P<url>(?:[a-z]+://|/)\S+)\s*$")
 
 
@@ -35,14 +37,14 @@ def parse_line(text: str) -> Repository | None:
 
 def parse(text: str) -> list[Repository]:
     """List of all apk repositories in the text of /etc/apk/repositories."""
-    return [found for line in text.splitlines() if (found := parse_line(line)) is not None]
+    return [found for line in lines_of(text) if (found := parse_line(line)) is not None]
 
 
 def with_repository(text: str, wanted: Repository) -> str:
     """Return the text of /etc/apk/repositories with ``wanted`` in place of the repository of the same tag and URL, or
     at the end.
     """
-    lines = text.splitlines()
+    lines = lines_of(text)
     for at, line in enumerate(lines):
         found = parse_line(line)
         if found is not None and found.same_place(wanted):
@@ -55,5 +57,5 @@ def with_repository(text: str, wanted: Repository) -> str:
 
 def without(text: str, gone: Repository) -> str:
     """Return the text of /etc/apk/repositories without the repository ``gone``."""
-    lines = text.splitlines(keepends=True)
+    lines = lines_of(text, keepends=True)
     return "".join(line for line in lines if (found := parse_line(line)) is None or not found.same_place(gone))

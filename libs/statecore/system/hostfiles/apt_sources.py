@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from statecore.model.text_lines import lines_of
+
 TYPES = ("deb", "deb-src")
 
 #: Arguments of ``pkg.mod_repo`` with APT, and those of other package managers, which are ignored: one state may have the
@@ -183,7 +185,7 @@ def sources(text: str, *, stanzas: bool) -> list[AptSource]:
     """
     if stanzas:
         return [source for stanza in _stanzas(text) if isinstance(stanza, Stanza) for source in stanza.sources()]
-    return [source for line in text.splitlines() if (source := parse_line(line)) is not None]
+    return [source for line in lines_of(text) if (source := parse_line(line)) is not None]
 
 
 def by_stanza(text: str, *, stanzas: bool) -> list[list[AptSource]]:
@@ -214,7 +216,7 @@ def with_source(
             return str_of(new)
         return f"{text}{'' if text.endswith(chr(10)) else chr(10)}\n{str_of(new)}"
     line = replace(wanted, comment=f" {' '.join(comments)}" if comments else wanted.comment).line
-    lines = text.splitlines(keepends=True)
+    lines = lines_of(text, keepends=True)
     for at, old in enumerate(lines):
         if found is not None and parse_line(old) == found:
             lines[at] = f"{line}\n"
@@ -233,7 +235,7 @@ def without(text: str, gone: AptSource, *, stanzas: bool) -> str:
             blocks.pop()
         return "".join(str_of(each) for each in blocks)
     lines = []
-    for line in text.splitlines(keepends=True):
+    for line in lines_of(text, keepends=True):
         source = parse_line(line)
         if source is not None and source.same_place(gone) and source.architectures == gone.architectures:
             left = tuple(each for each in source.comps if gone.comps and each not in gone.comps)
@@ -263,7 +265,7 @@ def _stanzas(text: str) -> list[Stanza | str]:
             found.append("".join(f"{line}\n" for line in block))
         block.clear()
 
-    for line in text.splitlines():
+    for line in lines_of(text):
         if line.strip():
             block.append(line)
         else:

@@ -13,6 +13,7 @@ from statecore.host.content import managed_file
 from statecore.host.content.managed_file import Attributes
 from statecore.model.errors import CommandError
 from statecore.model.ports import ManagedHost
+from statecore.model.text_lines import lines_of
 
 #: Spool directories of cron daemons. The first one that exists is used.
 _SPOOLS = ("/var/spool/cron/crontabs", "/etc/crontabs", "/var/spool/cron")
@@ -36,7 +37,7 @@ def read(host: ManagedHost, user: str) -> str:
     else:
         place = _file(host, user)
         text = (managed_file.read(place, str(place)) or b"").decode("utf-8", "surrogateescape")
-    lines = text.splitlines(keepends=True)
+    lines = lines_of(text, keepends=True)
     return "".join(lines[_PREAMBLE_LINES:] if text.startswith(_PREAMBLE) else lines)
 
 

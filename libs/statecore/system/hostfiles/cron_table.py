@@ -10,6 +10,8 @@ import random
 from collections.abc import Mapping
 from typing import Any
 
+from statecore.model.text_lines import lines_of
+
 TAG = "# Lines below here are managed by Salt, do not edit"
 _IDENTIFIER = "SALT_CRON_IDENTIFIER"
 #: Identifier of an entry that has none.
@@ -41,7 +43,7 @@ def parse(text: str) -> dict[str, list[Any]]:
     managed = False
     comment: str | None = None
     identifier: str | None = None
-    for line in text.splitlines():
+    for line in lines_of(text):
         if line == TAG:
             managed = True
             continue

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from statecore.model.errors import CommandError
+from statecore.model.text_lines import lines_of
 
 
 class FstabEntry(NamedTuple):
@@ -40,7 +41,7 @@ def written(text: str) -> str:
 
 def parse(text: str) -> list[FstabEntry]:
     """List of the entries in the text of fstab, in order."""
-    return [entry for line in text.splitlines() if (entry := _entry(line)) is not None]
+    return [entry for line in lines_of(text) if (entry := _entry(line)) is not None]
 
 
 def criteria(text: str, entry: FstabEntry, match_on: str | Sequence[str]) -> tuple[str, ...]:
@@ -70,7 +71,7 @@ def put(text: str, entry: FstabEntry, known_by: Sequence[str], *, not_change: bo
     With ``not_change`` an existing entry is left unchanged.
     """
     status = ""
-    lines = text.splitlines(keepends=True)
+    lines = lines_of(text, keepends=True)
     for at, line in enumerate(lines):
         old = _entry(line)
         if old is None or not all(_same(key, old, entry) for key in known_by):
@@ -93,7 +94,7 @@ def without(text: str, name: str, device: str | None = None) -> str:
     """
     return "".join(
         line
-        for line in text.splitlines(keepends=True)
+        for line in lines_of(text, keepends=True)
         if (old := _entry(line)) is None or old.name != name or (device is not None and old.device != device)
     )
 

@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 
 from statecore.model.errors import InvocationError
+from statecore.model.text_lines import lines_of
 from statecore.model.values import to_int
 from statecore.system.hostfiles import interface_options as options
 from statecore.system.hostfiles.interface_options import is_address, is_mac
@@ -319,7 +320,7 @@ def system(settings: Mapping[str, object], current: Mapping[str, str]) -> str:
 
 def parse(text: str) -> dict[str, str]:
     """Map of KEY to value in the text of an ifcfg file, with quotes kept."""
-    lines = (line.strip() for line in text.splitlines())
+    lines = (line.strip() for line in lines_of(text))
     rows = (line.partition("=") for line in lines if line and line[0] not in "!#")
     return {name.rstrip().upper(): value.strip() for name, sign, value in rows if sign}
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from statecore.model.errors import InvocationError
+from statecore.model.text_lines import lines_of
 
 FAMILIES = ("inet", "inet6")
 
@@ -124,12 +125,12 @@ def put(text: str, name: str, stanzas: str) -> str:
     """Return the text of /etc/network/interfaces with ``stanzas`` in place of the interface's existing stanzas, or at
     the end.
     """
-    lines = text.splitlines()
+    lines = lines_of(text)
     spans = _spans(lines, name)
     # Placed at the iface line rather than at "auto", which may also name interfaces further down.
     at = next((start for start, _, _ in spans if lines[start].split()[0] == "iface"), spans[0][0] if spans else None)
     kept: list[str] = []
-    new = stanzas.splitlines()
+    new = lines_of(stanzas)
     position = 0
     for start, end, instead in spans:
         kept += lines[position:start]
@@ -174,7 +175,7 @@ def _stanzas(text: str) -> list[tuple[list[str], list[str]]]:
     A backslash at a line's end continues the line.
     """
     found: list[tuple[list[str], list[str]]] = []
-    for line in text.replace("\\\n", " ").splitlines():
+    for line in lines_of(text.replace("\\\n", " ")):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
         if _KEYWORD.match(f"{line} "):

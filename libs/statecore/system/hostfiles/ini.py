@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
+from statecore.model.text_lines import lines_of
+
 Section: TypeAlias = dict[str, object]
 
 _HEADER = re.compile(r"^\s*\[(.+?)\]\s*$", re.MULTILINE)
@@ -21,7 +23,7 @@ def parse(text: str, separator: str = "=") -> Section:
     """Return the text of an INI file as a map of section to {option: value}. Options before the first section are at
     the top level.
     """
-    first, *parts = _HEADER.split("\n".join(text.splitlines()))
+    first, *parts = _HEADER.split("\n".join(lines_of(text)))
     top = _options(first, separator)
     for name, body in zip(parts[::2], parts[1::2], strict=True):
         options = _options(body, separator)

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import TypedDict
 
 from statecore.model.errors import InvocationError
+from statecore.model.text_lines import lines_of
 
 #: Options of targets. They are written after the jump, in this order.
 _BEHIND_JUMP = """
@@ -160,7 +161,7 @@ def parse(saved: str) -> dict[str, dict[str, Chain]]:
     """
     tables: dict[str, dict[str, Chain]] = {}
     chains: dict[str, Chain] = {}
-    for line in saved.splitlines():
+    for line in lines_of(saved):
         if line.startswith("*"):
             chains = tables.setdefault(line[1:].strip(), {})
         elif line.startswith(":"):
@@ -210,5 +211,5 @@ def same(one: str, other: str) -> bool:
 
 
 def _bare(saved: str) -> list[str]:
-    lines = (re.sub(r"\[\d+:\d+\]", "", line).strip() for line in saved.splitlines())
+    lines = (re.sub(r"\[\d+:\d+\]", "", line).strip() for line in lines_of(saved))
     return [line for line in lines if line and not line.startswith("#")]

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from statecore.model.ports import ManagedHost
+from statecore.model.text_lines import lines_of
 from statecore.system.hostfiles import plain_text, processes
 
 #: ioctl numbers for an interface's address, broadcast address, netmask and flags.
@@ -85,7 +86,7 @@ def interfaces(host: ManagedHost) -> dict[str, KernelInterface]:
     """Map of the name of each network interface of the managed host to the interface."""
     top = processes.network(host)
     found = _of_this_process() if top == processes.OWN_NETWORK else _of_tables(host, top)
-    for line in processes.text(host, f"{top}/if_inet6").splitlines():
+    for line in lines_of(processes.text(host, f"{top}/if_inet6")):
         digits, _, prefix, scope, _, name = line.split()
         address = socket.inet_ntop(socket.AF_INET6, bytes.fromhex(digits))
         six = Address6(address, str(int(prefix, 16)), _SCOPES.get(scope, scope))
@@ -135,7 +136,7 @@ def _ask(name: str, what: int) -> bytes:
 
 def _of_tables(host: ManagedHost, top: str) -> dict[str, KernelInterface]:
     found = {}
-    for line in processes.text(host, f"{top}/dev").splitlines()[2:]:
+    for line in lines_of(processes.text(host, f"{top}/dev"))[2:]:
         name = line.partition(":")[0].strip()
         flags = plain_text.host_text(host, f"/sys/class/net/{name}/flags").strip()
         made = found[name] = KernelInterface(up=bool(int(flags, 16) & _UP) if flags else True)
@@ -162,7 +163,7 @@ def _of_tables(host: ManagedHost, top: str) -> dict[str, KernelInterface]:
 
 def _networks(table: str) -> list[tuple[ipaddress.IPv4Network, str]]:
     """List of (network, name of the interface) for the IPv4 networks that the routing table reaches without a gateway."""
-    rows = (line.split() for line in table.splitlines()[1:])
+    rows = (line.split() for line in lines_of(table)[1:])
     return [
         (ipaddress.IPv4Network(f"{ipv4_of(row[1])}/{ipv4_of(row[7])}"), row[0])
         for row in rows

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from statecore.model.ports import ManagedHost
+from statecore.model.text_lines import lines_of
 
 #: Options that the kernel does not list for a mount, and options that control how and when to mount.
 #: Salt: salt/states/mount.py.
@@ -81,7 +82,7 @@ def parse(text: str) -> dict[str, Mounted]:
     which is visible.
     """
     found = {}
-    for line in text.splitlines():
+    for line in lines_of(text):
         words = line.split(" ")
         sign = words.index("-", 6)
         device = words[2].split(":")

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 
 from statecore.model.errors import InvocationError
 from statecore.model.nearest import close_matches
+from statecore.model.text_lines import lines_of
 
 #: Salt's name of an address family -> nft's name.
 FAMILIES = {
@@ -134,7 +135,7 @@ def handle(listing: str, rule: str) -> str | None:
 def with_handles(listing: str) -> list[tuple[str, str]]:
     """List of (text, handle) for each nftables rule in the output of ``nft --handle list chain``."""
     found = []
-    for line in listing.splitlines():
+    for line in lines_of(listing):
         number = _HANDLE.search(line)
         if number and "{ #" not in line:
             found.append((_HANDLE.sub("", line).strip(), number[1]))

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from statecore.model.errors import HostError
 from statecore.model.ports import ManagedHost
+from statecore.model.text_lines import lines_of
 
 _OURS = Path("/proc")
 
@@ -134,7 +135,7 @@ def find(host: ManagedHost, pid: int) -> Process | None:
     try:
         stat = (place / "stat").read_text("utf-8", "replace")
         words = (place / "cmdline").read_bytes().decode("utf-8", "replace")
-        lines = (line.partition(":\t") for line in (place / "status").read_text("utf-8", "replace").splitlines())
+        lines = (line.partition(":\t") for line in lines_of((place / "status").read_text("utf-8", "replace")))
         pages = [int(each) * os.sysconf("SC_PAGE_SIZE") for each in (place / "statm").read_text().split()]
     except (OSError, ValueError):
         return None
@@ -162,7 +163,7 @@ def find(host: ManagedHost, pid: int) -> Process | None:
 
 def boot_time(host: ManagedHost) -> int:
     """Return the start of the host's kernel in seconds since 1970."""
-    rows = (line.split() for line in text(host, "stat").splitlines())
+    rows = (line.split() for line in lines_of(text(host, "stat")))
     return next((int(row[1]) for row in rows if row and row[0] == "btime"), 0)
 
 

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from statecore.model.errors import CommandError
+from statecore.model.text_lines import lines_of
 
 #: Accepted name of a key type -> its name in the files.
 _TYPES: Mapping[str, str] = {
@@ -95,7 +96,7 @@ def split_line(line: str) -> tuple[list[str], str, str, str] | None:
 def authorized(text: str, hash_type: str | None = None) -> dict[str, dict[str, object]]:
     """Map of each SSH public key in the text of authorized_keys to its enc (type), comment, options and fingerprint."""
     found: dict[str, dict[str, object]] = {}
-    for line in text.splitlines():
+    for line in lines_of(text):
         parts = split_line(line)
         if parts is None:
             continue
@@ -108,7 +109,7 @@ def authorized(text: str, hash_type: str | None = None) -> dict[str, dict[str, o
 
 def with_key(text: str, key: str, line: str) -> str:
     """Return the text of authorized_keys with ``line`` in place of the key's line, or at the end."""
-    lines = [each.strip() + "\n" for each in text.splitlines() if each.strip()]
+    lines = [each.strip() + "\n" for each in lines_of(text) if each.strip()]
     at = [number for number, each in enumerate(lines) if (split_line(each) or ("", "", ""))[2] == key]
     if not at:
         return f"{text}\n{line}" if text and not text.endswith("\n") else text + line
@@ -117,7 +118,7 @@ def with_key(text: str, key: str, line: str) -> str:
 
 def without_key(text: str, key: str) -> str:
     """Return the text of authorized_keys without the lines of an SSH public key."""
-    lines = [each.strip() + "\n" for each in text.splitlines() if each.strip()]
+    lines = [each.strip() + "\n" for each in lines_of(text) if each.strip()]
     return "".join(each for each in lines if (split_line(each) or ("", "", ""))[2] != key)
 
 
@@ -128,7 +129,7 @@ def ssh_name(hostname: str, port: int | None) -> str:
 
 def known(text: str, name: str) -> Iterator[tuple[int, list[str]]]:
     """Yield (line number from 0, words of the line) for the entries of known_hosts that match a name from ``ssh_name``."""
-    for number, line in enumerate(text.splitlines()):
+    for number, line in enumerate(lines_of(text)):
         words = line.split()
         if words and not words[0].startswith(("#", "@")) and len(words) > 2 and _names(words[0], name):
             yield number, words
@@ -148,7 +149,7 @@ def entries(lines: Iterable[Sequence[str]], hash_type: str | None = None) -> lis
 def hashed(text: str) -> str:
     """Return the text of known_hosts with every plain host name hashed. Patterns stay, because they cannot be hashed."""
     lines = []
-    for line in text.splitlines(keepends=True):
+    for line in lines_of(text, keepends=True):
         words = line.split(maxsplit=1)
         plain = len(words) == 2 and not words[0].startswith(("#", "@", "|"))
         if not plain or any(sign in words[0] for sign in "*?!"):

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from statecore.host.rooted_path import walk
 from statecore.model.ports import ManagedHost
+from statecore.model.text_lines import lines_of
 
 #: Directories of unit files, highest priority first. Links are made in the first one.
 UNITS = (
@@ -140,6 +141,6 @@ def _install(place: Path) -> dict[str, tuple[str, ...]]:
 
 def _lines(place: Path) -> Iterator[str]:
     text = place.read_text("utf-8", "replace").replace("\\\n", " ")
-    for line in text.splitlines():
+    for line in lines_of(text):
         if line.strip() and not line.lstrip().startswith(("#", ";")):
             yield line.strip()

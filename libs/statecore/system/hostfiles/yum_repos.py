@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from statecore.model.text_lines import lines_of
+
 _HEADER = re.compile(r"^\[(?P<name>[^\]]+)\]\s*$")
 _OPTION = re.compile(r"^(?P<key>[^\s=:#;\[][^=:]*?)\s*[=:]\s*(?P<value>.*?)\s*$")
 
@@ -19,7 +21,7 @@ def sections(text: str) -> dict[str, dict[str, object]]:
     found: dict[str, dict[str, object]] = {}
     section: dict[str, object] | None = None
     key = ""
-    for line in text.splitlines():
+    for line in lines_of(text):
         header = _HEADER.match(line)
         if header:
             section, key = found.setdefault(header["name"], {}), ""
@@ -88,7 +90,7 @@ def _split(text: str, name: str) -> tuple[list[str], list[str], list[str]]:
 
     If the repository does not exist, all lines are in the first list.
     """
-    lines = text.splitlines()
+    lines = lines_of(text)
     headers = {at: match["name"] for at, line in enumerate(lines) if (match := _HEADER.match(line))}
     start = next((at for at, header in headers.items() if header == name), None)
     if start is None:

@@ -17,6 +17,7 @@ from statecore.model import tree_url
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, HostError, InvocationError
 from statecore.model.ports import CommandResult, ManagedHost
+from statecore.model.text_lines import lines_of
 from statecore.sources import downloads
 
 #: ``os_family`` grain -> the package manager of that family. Programs of other package managers may be installed too.
@@ -207,7 +208,7 @@ def refusal(program: str, result: CommandResult, mend: str) -> list[str]:
     # Python reports a signal as a negative return code, a shell as 128 plus the signal.
     number = -result.retcode if result.retcode < 0 else result.retcode - 128
     if result.timed_out or 0 < number < _SIGNALS:
-        last = "\n".join((result.stdout.strip() or output).splitlines()[-_LAST:])
+        last = "\n".join(lines_of(result.stdout.strip() or output)[-_LAST:])
         why = f"{program} was killed (signal {number}) before it was done, and may have left packages half installed. {mend}"
         return ["\n".join(part for part in (why, last) if part)]
     return [output or f"{program} failed with return code {result.retcode}"]

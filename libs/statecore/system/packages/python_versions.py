@@ -17,6 +17,8 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 from packaging.version import InvalidVersion, Version
 
+from statecore.model.text_lines import lines_of
+
 _EGG = re.compile(r"[#&]egg=(?P<text>[^&]+)")
 
 _OTHER_FILE = re.compile(r"(?:-r|--requirement)[\s=]")
@@ -61,7 +63,7 @@ def requirements_in(text: str) -> tuple[Requirement, ...] | None:
     (``-r``) are not read.
     """
     found = []
-    for line in text.splitlines():
+    for line in lines_of(text):
         row = re.sub(r"(^|\s)#.*$", "", line).strip()
         if not row or _OTHER_FILE.match(row):
             continue

@@ -23,6 +23,7 @@ from saltern.kit.command.launcher import SAID
 from saltern.kit.config.reading import ConfigError
 from statecore.model.option_parser import OptionParser
 from statecore.model.salt_version import SALTERN_VERSION
+from statecore.model.text_lines import lines_of
 
 #: Values of ``--log-level``.
 LOG_LEVELS = ("all", "garbage", "trace", "debug", "profile", "info", "warning", "error", "critical", "quiet")
@@ -189,7 +190,7 @@ def words_of_stdin(words: Sequence[str]) -> list[str]:
     if "--args-stdin" not in words:
         return list(words)
     kept = [word for word in words if word != "--args-stdin"]
-    return [*kept, *sys.stdin.read().splitlines()]
+    return [*kept, *lines_of(sys.stdin.read())]
 
 
 def run_command(body: Callable[[], int], interrupted: int = Exit.OK) -> int:

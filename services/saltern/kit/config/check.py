@@ -11,6 +11,7 @@ from saltern.kit.config.master import ConfigError, StateOptions, config_director
 from saltern.kit.config.minion_options import load_minion
 from saltern.kit.config.reading import notes_of
 from statecore.model.option_parser import OptionParser
+from statecore.model.text_lines import lines_of
 
 _EX_CONFIG = 78
 
@@ -36,7 +37,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         try:
             notes = notes_of(_LOADERS[kind](arguments.config_dir))
         except ConfigError as error:
-            sys.stderr.write("".join(f"{line}\n" for line in str(error).splitlines()))
+            sys.stderr.write("".join(f"{line}\n" for line in lines_of(str(error))))
             code = _EX_CONFIG
         else:
             sys.stdout.write("".join(f"{line}\n" for line in [*notes, f"{directory / kind}: can be used"]))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from saltern.kit.config.config_files import ConfigError
 from statecore.model.lazy import lazy_module
+from statecore.model.text_lines import lines_of
 
 if TYPE_CHECKING:
     import platform
@@ -41,7 +42,7 @@ def kept_id(directory: Path) -> str:
 
 def id_in(content: bytes) -> str:
     """Return the id that the content of a file ``minion_id`` names; "" if it names none."""
-    lines = content.decode("utf-8-sig", "replace").splitlines()
+    lines = lines_of(content.decode("utf-8-sig", "replace"))
     name = lines[0].strip() if lines else ""
     return "" if name == "localhost" else name
 
@@ -90,7 +91,7 @@ def _names() -> Iterator[str]:
     yield hostname
     for file in _NAME_FILES:
         with contextlib.suppress(OSError):
-            for line in Path(file).read_text("utf-8", "replace").splitlines():
+            for line in lines_of(Path(file).read_text("utf-8", "replace")):
                 words = line.partition("#")[0].split()
                 if words and (words[0].startswith(("127.", "::1")) or len(words) == 1):
                     yield from words

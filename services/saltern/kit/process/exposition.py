@@ -14,6 +14,8 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from statecore.model.text_lines import lines_of
+
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 #: Name, labels, value.
@@ -213,7 +215,7 @@ def process_rows() -> Iterator[Rows]:
     """
     fields = Path("/proc/self/stat").read_text("utf-8", "replace").rpartition(")")[2].split()
     ticks = os.sysconf("SC_CLK_TCK")
-    booted = next(line for line in Path("/proc/stat").read_text("ascii").splitlines() if line.startswith("btime "))
+    booted = next(line for line in lines_of(Path("/proc/stat").read_text("ascii")) if line.startswith("btime "))
     figures = (
         ("gauge", "process_virtual_memory_bytes", "Virtual memory", float(fields[20])),
         ("gauge", "process_resident_memory_bytes", "Resident memory", float(fields[21]) * os.sysconf("SC_PAGE_SIZE")),

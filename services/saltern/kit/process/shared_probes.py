@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from saltern.kit.config.reading import ConfigError, PortTaken
 from saltern.kit.process.exposition import CONTENT_TYPE, Registry
 from saltern.kit.process.supervision import Watched
+from statecore.model.text_lines import lines_of
 
 #: Seconds for all children together to answer.
 _PATIENCE = 2.0
@@ -103,7 +104,7 @@ def joined_metrics(parts: Mapping[str, str]) -> str:
     heads: dict[str, list[str]] = {}
     for process, text in parts.items():
         metric = ""
-        for line in text.splitlines():
+        for line in lines_of(text):
             if line.startswith("# HELP "):
                 metric = line.split(" ", 3)[2]
                 heads.setdefault(metric, [])
@@ -241,7 +242,7 @@ class SharedProbes:
         for name, child in self.watched.items():
             status, text = answers.get(name, (0, ""))
             if status:
-                yield from (f"{name}: {line}" for line in text.splitlines() if status != 200)
+                yield from (f"{name}: {line}" for line in lines_of(text) if status != 200)
             elif child.pid:
                 yield f"{name}: no answer within {_PATIENCE:g} s"
             elif path not in _LIVENESS or child.state == "failed":

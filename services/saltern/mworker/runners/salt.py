@@ -8,6 +8,7 @@ from pathlib import Path
 from saltern.kit.config.master import as_opts
 from saltern.kit.trees.served_files import file_server
 from saltern.mworker.runners.runner import RunnerFault, RunnerTools
+from statecore.model.text_lines import lines_of
 from statecore.runtime.runtime import local_runtime
 
 
@@ -37,7 +38,7 @@ def wol(tools: RunnerTools, mac: str, bcast: str = "255.255.255.255", destport: 
 def wollist(tools: RunnerTools, maclist: str, bcast: str = "255.255.255.255", destport: int = 9) -> list[str]:
     """Wake up the machines whose hardware addresses are in a file of the worker, one a line; return the addresses."""
     try:
-        macs = [line.strip() for line in Path(maclist).read_text("utf-8").splitlines() if line.strip()]
+        macs = [line.strip() for line in lines_of(Path(maclist).read_text("utf-8")) if line.strip()]
     except (OSError, ValueError) as error:
         raise RunnerFault(f"network.wollist: {maclist} cannot be read: {error}") from error
     return [mac for mac in macs if wol(tools, mac, bcast, destport)]

@@ -6,6 +6,7 @@ import difflib
 from typing import NotRequired, TypedDict
 
 from saltern.mworker.runners.runner import RunnerFault, RunnerTools
+from statecore.model.text_lines import lines_of
 
 
 class EqualReturns(TypedDict):
@@ -42,8 +43,8 @@ def diff(tools: RunnerTools, *args: object, **kwargs: object) -> list[EqualRetur
     pools = _pools(tools, args, kwargs)
     for pool in pools[1:]:
         lines = difflib.unified_diff(
-            pools[0]["result"].splitlines(),
-            pool["result"].splitlines(),
+            lines_of(pools[0]["result"]),
+            lines_of(pool["result"]),
             fromfile=pools[0]["pool"][0],
             tofile=pool["pool"][0],
             n=0,

@@ -9,6 +9,7 @@ from statecore.builtin.modules.disk.devices import format_  # noqa: F401 - of AL
 from statecore.host.rooted_path import file_system
 from statecore.model.context import Context
 from statecore.model.errors import CallFailed, CommandError
+from statecore.model.text_lines import lines_of
 from statecore.system.hostfiles import mount_table
 
 PARTS = (devices, figures)
@@ -64,7 +65,7 @@ def blkid(ctx: Context, device: str | None = None, token: str | None = None) -> 
     if ctx.host.which("blkid") is None:
         return {}
     words = ["blkid", *([device] if device else ["-t", token] if token else [])]
-    rows = (line.partition(":") for line in ctx.host.run(words).stdout.splitlines())
+    rows = (line.partition(":") for line in lines_of(ctx.host.run(words).stdout))
     return {name: dict(_TAG.findall(rest)) for name, sign, rest in rows if sign}
 
 
@@ -76,7 +77,7 @@ def _table(ctx: Context, option: str, args: str | None, names: tuple[str, ...]) 
         return _counted(ctx, names, inodes=option.startswith("-i"))
     words = ["df", option, *([f"-{flags}"] if flags else [])]
     result = ctx.host.run(words, env={"LC_ALL": "C"})
-    rows = (line.rsplit(None, 5) for line in result.stdout.splitlines()[1:])
+    rows = (line.rsplit(None, 5) for line in lines_of(result.stdout)[1:])
     found = {row[5]: dict(zip(names, row, strict=False)) for row in rows if len(row) == 6}
     if not found and result.retcode and ctx.host.mounted and not flags:
         # On a mounted host without a /proc, df finds no mounts.

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
+from statecore.model.text_lines import lines_of
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +45,7 @@ def dump(ctx: Context, device: str, args: Sequence[str] | None = None) -> dict[s
     if done.retcode:
         ctx.scratch["retcode"] = done.retcode
         return False
-    found = dict(zip(_READ, (line for line in done.stdout.splitlines() if line), strict=False))
+    found = dict(zip(_READ, (line for line in lines_of(done.stdout) if line), strict=False))
     return {name: found[name] for name in args} if args else found
 
 
@@ -160,7 +161,7 @@ def fstype(ctx: Context, device: str) -> str:
     """
     for words, column in ((["lsblk", "-o", "fstype", device], 0), (["df", "-T", device], 1)):
         if ctx.host.which(words[0]) is not None:
-            lines = ctx.host.run(words).stdout.splitlines()
+            lines = lines_of(ctx.host.run(words).stdout)
             row = lines[1].split() if len(lines) > 1 else []
             if len(row) > column:
                 return row[column]

@@ -11,6 +11,7 @@ from decimal import ROUND_HALF_EVEN, Decimal, InvalidOperation
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
+from statecore.model.text_lines import lines_of
 
 log = logging.getLogger(__name__)
 
@@ -130,7 +131,7 @@ def iostat(
 def parse_hdparm(text: str, device: str) -> dict[str, object]:
     """Return hdparm's output for one drive as a map of setting to a value, or to a list if there are several."""
     found: dict[str, object] = {}
-    for line in (each.strip() for each in text.splitlines()):
+    for line in (each.strip() for each in lines_of(text)):
         sign = ":" if ":" in line else "="
         if line == f"{device}:" or sign not in line:
             continue
@@ -144,7 +145,7 @@ def parse_hdparm(text: str, device: str) -> dict[str, object]:
 
 def parse_smart(text: str) -> dict[int, dict[str, object]]:
     """Return the table of ``smartctl --attributes`` as a map of the attribute's number to its fields."""
-    lines = iter(text.splitlines())
+    lines = iter(lines_of(text))
     head = next((line for line in lines if line.startswith("ID#")), "")
     fields = [field.lower() for field in head.split()[1:]]
     found: dict[int, dict[str, object]] = {}
@@ -160,7 +161,7 @@ def parse_iostat(text: str) -> dict[str, dict[str, float]]:
     """Return iostat's output as a map of drive, or ``sys``, to the mean of each column."""
     heads: dict[str, list[str]] = {}
     rows: dict[str, list[list[Decimal]]] = {}
-    lines = iter(text.splitlines())
+    lines = iter(lines_of(text))
     for line in lines:
         words = line.split()
         if words[:1] == ["avg-cpu:"]:

@@ -13,6 +13,7 @@ from statecore.host.content.diffs import Ignored
 from statecore.host.content.managed_file import Attributes
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
+from statecore.model.text_lines import lines_of
 from statecore.sources.file_source import FileVerification, find
 
 
@@ -67,7 +68,7 @@ def contains_regex(ctx: Context, path: str, regex: str, lchar: str = "") -> bool
     """
     pattern = _compiled(regex, 0)
     skipped = lchar.encode()
-    lines = ctx.host.path(path).read_bytes().splitlines() if _is_file(ctx, path) else []
+    lines = lines_of(ctx.host.path(path).read_bytes()) if _is_file(ctx, path) else []
     return any(pattern.search(line.lstrip(skipped) if skipped else line) for line in lines)
 
 

@@ -14,6 +14,7 @@ from statecore.host.content.edits.single_line import Line
 from statecore.host.content.managed_file import Attributes
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
+from statecore.model.text_lines import lines_of
 
 #: Letter of ``psed``'s argument ``flags`` -> flag of Python's ``re`` module.
 _LETTERS = {"I": re.IGNORECASE, "L": re.LOCALE, "M": re.MULTILINE, "S": re.DOTALL, "U": re.UNICODE, "X": re.VERBOSE}
@@ -148,7 +149,7 @@ def psed(
     try:
         pattern = re.compile(re.escape(str(before)) if escape_all else str(before), bits)
         text = "".join(re.split(str(limit), old)[1:]) if limit else old
-        parts = text.splitlines(keepends=True) if multi else [text]
+        parts = lines_of(text, keepends=True) if multi else [text]
         new = "".join(pattern.sub(str(after), part, count=0 if "g" in flags else 1) for part in parts)
     except (re.error, IndexError, ValueError) as error:
         raise InvocationError(f"'{before}' cannot be replaced by '{after}': {error}") from error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from statecore.model.context import Context
 from statecore.model.errors import InvocationError
+from statecore.model.text_lines import lines_of
 from statecore.system.git_commands import Words, operand, options, place, run
 
 
@@ -109,7 +110,7 @@ def list_branches(
         salt '*' git.list_branches /srv/app remote=True
     """
     refs = f"refs/{'remotes' if remote else 'heads'}/"
-    return run(ctx, place(ctx, cwd, user), ["for-each-ref", "--format=%(refname:short)", refs], user=user).splitlines()
+    return lines_of(run(ctx, place(ctx, cwd, user), ["for-each-ref", "--format=%(refname:short)", refs], user=user))
 
 
 def list_tags(
@@ -127,7 +128,7 @@ def list_tags(
         salt '*' git.list_tags /srv/app
     """
     words = ["for-each-ref", "--format=%(refname:strip=2)", "refs/tags/"]
-    return run(ctx, place(ctx, cwd, user), words, user=user).splitlines()
+    return lines_of(run(ctx, place(ctx, cwd, user), words, user=user))
 
 
 def tag(

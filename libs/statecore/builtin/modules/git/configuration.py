@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
 from statecore.model.ports import CommandResult
+from statecore.model.text_lines import lines_of
 from statecore.system.git_commands import ended, operand, parts_of, place, refuse_unknown, run
 
 
@@ -59,7 +60,7 @@ def config_get_regexp(
     words = ["--get-regexp", *operand("key", key), *([str(value_regex)] if value_regex is not None else [])]
     result = _asked(ctx, words, cwd, user, kwargs)
     found: dict[str, list[str]] = {}
-    for line in result.stdout.rstrip().splitlines() if result.retcode != 1 else ():
+    for line in lines_of(result.stdout.rstrip()) if result.retcode != 1 else ():
         name, _, value = line.partition(" ")
         if value:
             found.setdefault(name, []).append(value)
@@ -149,7 +150,7 @@ def _values(
     ctx: Context, key: str, cwd: str | None, user: str | None, kwargs: Mapping[str, object]
 ) -> list[str] | None:
     result = _asked(ctx, ["--get-all", *operand("key", key)], cwd, user, kwargs)
-    return None if result.retcode == 1 else result.stdout.rstrip().splitlines()
+    return None if result.retcode == 1 else lines_of(result.stdout.rstrip())
 
 
 def _asked(

@@ -6,6 +6,7 @@ import re
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
+from statecore.model.text_lines import lines_of
 from statecore.system.git_commands import Words, absolute, address, operand, options, parts_of, place, redacted, run
 
 #: A line of ``git fetch`` about an updated ref: old and new commit, or the kind of a new ref; the ref.
@@ -29,7 +30,7 @@ def remotes(
         salt '*' git.remotes /srv/app
     """
     found: dict[str, dict[str, str]] = {}
-    for line in run(ctx, place(ctx, cwd, user), ["remote", "--verbose"], user=user).splitlines():
+    for line in lines_of(run(ctx, place(ctx, cwd, user), ["remote", "--verbose"], user=user)):
         name, _, rest = line.partition("\t")
         url, _, kind = rest.rpartition(" ")
         # A partial clone's filter stands behind the kind.
@@ -261,7 +262,7 @@ def push(
 
 
 def _refs(output: str) -> dict[str, str]:
-    pairs = (line.split(None, 1) for line in output.splitlines())
+    pairs = (line.split(None, 1) for line in lines_of(output))
     return {pair[1]: pair[0] for pair in pairs if len(pair) == 2}
 
 
@@ -272,7 +273,7 @@ def _updates(output: str) -> dict[str, object]:
     found: dict[str, object] = {}
     updated: dict[str, object] = {}
     rows: dict[str, list[str]] = {"new tags": [], "new branches": [], "updated tags": []}
-    for match in filter(None, map(_UPDATED.match, output.splitlines())):
+    for match in filter(None, map(_UPDATED.match, lines_of(output))):
         old, new, kind, ref = match.groups()
         if kind is not None:
             rows["new tags" if kind == "tag" else "new branches"].append(ref.rstrip())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
+from statecore.model.text_lines import lines_of
 from statecore.system.git_commands import Words, absolute, ended, operand, options, parts_of, place, run
 
 
@@ -160,7 +161,7 @@ def merge_base(
     directory = place(ctx, cwd, user)
     if is_ancestor:
         return ended(ctx, directory, [*options(git_opts), *words], user=user).retcode == 0
-    found = run(ctx, directory, words, git_opts=git_opts, user=user).splitlines()
+    found = lines_of(run(ctx, directory, words, git_opts=git_opts, user=user))
     return found if all else found[0] if found else ""
 
 

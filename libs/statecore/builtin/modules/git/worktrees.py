@@ -7,6 +7,7 @@ from typing import Any
 from statecore.host.content.managed_file import remove
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
+from statecore.model.text_lines import lines_of
 from statecore.system.git_commands import Words, operand, options, place, run
 
 
@@ -59,7 +60,7 @@ def list_worktrees(
     directory = place(ctx, cwd, user)
     found: dict[str, dict[str, Any]] = {}
     for block in run(ctx, directory, ["worktree", "list", "--porcelain"], user=user).split("\n\n"):
-        rows = dict(line.partition(" ")[::2] for line in block.splitlines())
+        rows = dict(line.partition(" ")[::2] for line in lines_of(block))
         if "HEAD" not in rows or not ("branch" in rows or "detached" in rows):
             # The entry of a bare repository.
             continue
@@ -70,7 +71,7 @@ def list_worktrees(
         branch = None if detached else rows["branch"].removeprefix("refs/heads/")
         entry = {"stale": gone, "HEAD": rows["HEAD"], "detached": detached, "branch": branch}
         if detached:
-            tags = run(ctx, directory, ["tag", "--points-at", rows["HEAD"]], user=user).splitlines()
+            tags = lines_of(run(ctx, directory, ["tag", "--points-at", rows["HEAD"]], user=user))
             entry |= {"tags": tags} if tags else {}
         found[rows["worktree"]] = entry
     return found

@@ -9,6 +9,7 @@ from statecore.host.content import managed_file
 from statecore.host.content.managed_file import Attributes
 from statecore.model.context import Context
 from statecore.model.errors import InvocationError
+from statecore.model.text_lines import lines_of
 from statecore.system.gpg_program import Gpg, GpgOutput, parse_keys, passphrase_of
 
 _KEY_SERVER = "keys.openpgp.org"
@@ -106,7 +107,7 @@ def search_keys(
     words = ["--with-colons", "--keyserver", keyserver or _KEY_SERVER, "--search-keys", text]
     listing = Gpg.of(ctx, user, gnupghome).run(words).stdout
     rows = []
-    for line in listing.splitlines():
+    for line in lines_of(listing):
         row = line.split(":")
         # A key server's record: pub:keyid:algorithm:length:created:expires:flags
         if row[0] == "pub" and len(row) > 5:

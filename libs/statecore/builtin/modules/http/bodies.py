@@ -11,6 +11,7 @@ from statecore.host.content import managed_file
 from statecore.model import tree_url
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
+from statecore.model.text_lines import lines_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,7 @@ def headers_of(ctx: Context, named: object, listed: object, file: Body) -> dict[
     if isinstance(read, Mapping):
         named = read
     elif read is not None:
-        listed = (read.decode("utf-8", "replace") if isinstance(read, bytes) else str(read)).splitlines()
+        listed = lines_of(read.decode("utf-8", "replace") if isinstance(read, bytes) else str(read))
     if named is not None and not isinstance(named, Mapping):
         raise InvocationError(f"header_dict is a map, not {named!r}")
     if isinstance(listed, str) or not isinstance(listed or (), Sequence):

@@ -12,6 +12,7 @@ from statecore.host.content import managed_file
 from statecore.host.content.managed_file import Attributes
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
+from statecore.model.text_lines import lines_of
 from statecore.system.databases import mysql
 
 #: Connection argument -> (last part of Salt's option ``mysql.*``, option of the client program).
@@ -127,7 +128,7 @@ def _of_file(ctx: Context, name: str, group: str) -> tuple[list[str], str | None
     try:
         reader.read_string(data.decode("utf-8", "replace"))
     except configparser.Error as error:
-        raise CommandError(f"connection_default_file: {name}: {error.message.splitlines()[0]}") from error
+        raise CommandError(f"connection_default_file: {name}: {lines_of(error.message)[0]}") from error
     rows = reader.items(group) if reader.has_section(group) else []
     lines = [name if value is None else f"{name}={value}" for name, value in rows]
     return lines, next((value.strip("'\"") for name, value in rows if name == "password" and value), None)

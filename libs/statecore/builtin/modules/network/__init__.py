@@ -17,6 +17,7 @@ from typing import Any
 from statecore.builtin.modules.network import connections, probes, routes
 from statecore.model.context import Context
 from statecore.model.errors import CallFailed, CommandError
+from statecore.model.text_lines import lines_of
 from statecore.system.hostfiles import kernel_network, network_files
 
 #: Modules whose public functions also belong to the execution module ``network``.
@@ -225,7 +226,7 @@ def mod_hostname(ctx: Context, hostname: str) -> bool:
     if ctx.host.run(program).retcode:
         return False
     hosts = network_files.text(ctx.host, "/etc/hosts")
-    renamed = "".join(_renamed(line, known, hostname) for line in hosts.splitlines(keepends=True))
+    renamed = "".join(_renamed(line, known, hostname) for line in lines_of(hosts, keepends=True))
     if renamed != hosts:
         network_files.write(ctx.host, "/etc/hosts", renamed)
     if known != hostname:

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from statecore.model.context import Context
+from statecore.model.text_lines import lines_of
 from statecore.system.hostfiles import processes
 
 #: State number in the kernel's tables -> state's name in netstat(8).
@@ -94,7 +95,7 @@ def active_tcp(ctx: Context) -> dict[int, dict[str, object]]:
 
 def _rows(ctx: Context, name: str) -> Iterator[list[str]]:
     table = processes.text(ctx.host, f"{processes.network(ctx.host)}/{name}")
-    return (row for row in (line.split() for line in table.splitlines()[1:]) if len(row) > 9)
+    return (row for row in (line.split() for line in lines_of(table)[1:]) if len(row) > 9)
 
 
 def _address(text: str) -> tuple[str, int]:

@@ -10,6 +10,7 @@ import socket
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
 from statecore.model.ports import CommandResult
+from statecore.model.text_lines import lines_of
 
 #: A host name or an address, with an optional IPv6 scope.
 _NAME = re.compile(r"[0-9A-Za-z_][0-9A-Za-z_.:%-]*|::[0-9A-Fa-f:.%]*")
@@ -57,7 +58,7 @@ def traceroute(ctx: Context, host: str) -> list[dict[str, object]]:
         return []
     if done.retcode:
         raise CommandError(f"traceroute {host} failed with exit code {done.retcode}: {done.stdout.strip()}")
-    hops = (_HOP.fullmatch(line) for line in done.stdout.splitlines() if not line.startswith("traceroute"))
+    hops = (_HOP.fullmatch(line) for line in lines_of(done.stdout) if not line.startswith("traceroute"))
     return [_hop(hop) for hop in hops if hop]
 
 
@@ -109,7 +110,7 @@ def get_bufsize(ctx: Context, iface: str) -> dict[str, object]:
     done = ctx.host.run(["ethtool", "-g", _named(iface)], env={"LC_ALL": "C"}, merge_stderr=True)
     found: dict[str, object] = {}
     suffix = ""
-    for line in done.stdout.splitlines():
+    for line in lines_of(done.stdout):
         if line.endswith(("maximums:", "settings:")):
             suffix = "-max" if line.endswith("maximums:") else ""
         elif ring := _RING.fullmatch(line):

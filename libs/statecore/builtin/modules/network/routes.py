@@ -13,6 +13,7 @@ from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
+from statecore.model.text_lines import lines_of
 from statecore.system.hostfiles import processes
 
 #: Bit of a route's flags -> letter of route(8). IPv6 has further bits.
@@ -71,7 +72,7 @@ def get_route(ctx: Context, ip: str) -> dict[str, str | None]:
     if ctx.host.which("ip") is None:
         raise CommandError("the host does not have the program ip")
     result = ctx.host.run(["ip", "route", "get", address], env={"LC_ALL": "C"})
-    words = result.stdout.splitlines()[0].split() if result.stdout else []
+    words = lines_of(result.stdout)[0].split() if result.stdout else []
     if result.retcode or "dev" not in words:
         raise CommandError(f"there is no route to {address}: {result.stderr.strip()}")
     found = {word: words[at + 1] for at, word in enumerate(words[:-1]) if word in ("via", "dev", "src")}
@@ -91,7 +92,7 @@ def arp(ctx: Context) -> dict[str, str]:
 
         salt '*' network.arp
     """
-    rows = (line.split() for line in _text(ctx, "arp").splitlines()[1:])
+    rows = (line.split() for line in lines_of(_text(ctx, "arp"))[1:])
     return {row[3]: row[0] for row in rows if len(row) > 3 and int(row[2], 16) & _KNOWN}
 
 
@@ -107,9 +108,7 @@ def ip_neighs6(ctx: Context) -> dict[str, str]:
     """
     if ctx.host.which("ip") is None:
         raise CommandError("the host does not have the program ip")
-    rows = (
-        line.split() for line in ctx.host.run(["ip", "-6", "neigh", "show"], env={"LC_ALL": "C"}).stdout.splitlines()
-    )
+    rows = (line.split() for line in lines_of(ctx.host.run(["ip", "-6", "neigh", "show"], env={"LC_ALL": "C"}).stdout))
     return {row[row.index("lladdr") + 1]: row[0] for row in rows if "lladdr" in row[:-1]}
 
 
@@ -213,7 +212,7 @@ def _text(ctx: Context, name: str) -> str:
 
 
 def _routes(ctx: Context) -> Iterator[dict[str, str]]:
-    for row in (line.split() for line in _text(ctx, "route").splitlines()[1:]):
+    for row in (line.split() for line in lines_of(_text(ctx, "route"))[1:]):
         if len(row) > 7:
             yield {
                 "addr_family": "inet",
@@ -226,7 +225,7 @@ def _routes(ctx: Context) -> Iterator[dict[str, str]]:
 
 
 def _routes6(ctx: Context) -> Iterator[dict[str, str]]:
-    for row in (line.split() for line in _text(ctx, "ipv6_route").splitlines()):
+    for row in (line.split() for line in lines_of(_text(ctx, "ipv6_route"))):
         if len(row) > 9:
             yield {
                 "addr_family": "inet6",

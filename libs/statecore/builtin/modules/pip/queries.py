@@ -14,6 +14,7 @@ from statecore.builtin.modules.pip import cli_options, program
 from statecore.builtin.modules.pip import requirements as requirements_files
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
+from statecore.model.text_lines import lines_of
 from statecore.system.packages import python_versions
 
 log = logging.getLogger(__name__)
@@ -53,7 +54,7 @@ def freeze(
     result = program.run(ctx, [*first, "freeze", "--all", _QUIET], bin_env, user, cwd, env_vars, use_vt=use_vt)
     if result["retcode"]:
         raise CommandError(result["stderr"] or result["stdout"], result)
-    return str(result["stdout"]).splitlines()
+    return lines_of(str(result["stdout"]))
 
 
 def list_(

@@ -12,6 +12,7 @@ from statecore.host.detached_run import run_detached
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
 from statecore.model.ports import CommandResult, ManagedHost
+from statecore.model.text_lines import lines_of
 from statecore.system.packages import package_requests
 from statecore.system.packages.package_versions import apk as versions
 
@@ -50,7 +51,7 @@ def parse_database(text: str) -> dict[str, ApkPackage]:
         fields: dict[str, str] = {}
         files: list[str] = []
         directory = ""
-        for line in record.splitlines():
+        for line in lines_of(record):
             letter, _, value = line.partition(":")
             if letter == "F":
                 directory = value
@@ -127,7 +128,7 @@ def parse_policy(text: str) -> dict[str, list[str]]:
     """
     places: dict[str, dict[str, list[str]]] = {}
     package = version = ""
-    for line in text.splitlines():
+    for line in lines_of(text):
         if line.endswith(" policy:"):
             package, version = line.removesuffix(" policy:"), ""
         elif line.startswith("    ") and package and version:

@@ -16,6 +16,7 @@ from urllib.parse import unquote
 from statecore.builtin.modules.pkg_apt import apt, files, repositories
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
+from statecore.model.text_lines import lines_of
 from statecore.system.packages import package_requests
 from statecore.system.packages.package_versions import deb
 
@@ -309,7 +310,7 @@ def autoremove(
     """
     if list_only:
         simulated = apt.run(ctx.host, ["apt-get", "--assume-no", "--simulate", "autoremove"])
-        return sorted(line.split()[1] for line in simulated.stdout.splitlines() if line.startswith("Remv "))
+        return sorted(line.split()[1] for line in lines_of(simulated.stdout) if line.startswith("Remv "))
     before = list_pkgs(ctx)
     errors = apt.run_change(ctx.host, ["-q", "-y", *apt.PATIENCE, *(["--purge"] if purge else []), "autoremove"])
     changes = package_requests.compared(before, list_pkgs(ctx))
@@ -336,7 +337,7 @@ def get_selections(ctx: Context, pattern: str | None = None, state: str | None =
     """Return a map of dpkg selection state (install, hold, deinstall, purge) to the list of its packages."""
     result = apt.run(ctx.host, ["dpkg", "--get-selections", pattern or "*"])
     found: dict[str, list[str]] = {}
-    for line in result.stdout.splitlines():
+    for line in lines_of(result.stdout):
         package, _, selection = line.partition("\t")
         if selection.strip():
             found.setdefault(selection.strip(), []).append(normalize_name(ctx, package))

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from statecore.host.detached_run import run_detached
 from statecore.model.errors import CommandError
 from statecore.model.ports import CommandResult, ManagedHost
+from statecore.model.text_lines import lines_of
 from statecore.system.packages import package_requests, package_versions
 from statecore.system.packages.package_versions import deb
 
@@ -102,7 +103,7 @@ def packages(host: ManagedHost, native: str) -> Packages:
     if result.retcode and result.stderr.strip() and "no packages found" not in result.stderr:
         raise CommandError(f"dpkg-query failed: {result.stderr.strip()}")
     found = Packages({}, {}, {})
-    for line in result.stdout.splitlines():
+    for line in lines_of(result.stdout):
         columns = line.split()
         if len(columns) != 6:
             continue
@@ -125,7 +126,7 @@ def candidates(host: ManagedHost, names: Sequence[str], fromrepo: str | None = N
     result = run(host, ["apt-cache", "-q", *words, "policy", *names])
     found: dict[str, str] = {}
     package = ""
-    for line in result.stdout.splitlines():
+    for line in lines_of(result.stdout):
         if line.endswith(":") and not line.startswith(" "):
             package = line[:-1]
         elif line.strip().startswith("Candidate:"):
@@ -154,7 +155,7 @@ def repository(host: ManagedHost, names: Sequence[str]) -> dict[str, list[str]]:
     result = run(host, ["apt-cache", *(["show", *names] if names else ["dumpavail"])])
     found: dict[str, list[str]] = {}
     package = ""
-    for line in result.stdout.splitlines():
+    for line in lines_of(result.stdout):
         if line.startswith("Package: "):
             package = line.split()[1]
         elif line.startswith("Version: ") and package:
@@ -172,7 +173,7 @@ def update(host: ManagedHost) -> dict[str, bool | None]:
     if result.retcode:
         raise CommandError(result.stderr.strip() or f"apt-get update failed with return code {result.retcode}")
     found: dict[str, bool | None] = {}
-    for line in result.stdout.splitlines():
+    for line in lines_of(result.stdout):
         word, _, rest = line.partition(" ")
         kind = word.partition(":")[0]
         if kind in _UPDATED:

@@ -12,6 +12,7 @@ from statecore.host.detached_run import run_detached
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, NotAvailable
 from statecore.model.ports import CommandResult, ManagedHost
+from statecore.model.text_lines import lines_of
 from statecore.system.packages import package_requests
 from statecore.system.packages.package_versions import rpm as versions
 
@@ -134,7 +135,7 @@ def parse_listing(text: str, own: str) -> list[AvailablePackage]:
     Each three words of the listing (name, version, repository) are one package, because dnf breaks the line after a
     long name.
     """
-    words = [word for line in text.splitlines() if line.strip().lower() not in _HEADINGS for word in line.split()]
+    words = [word for line in lines_of(text) if line.strip().lower() not in _HEADINGS for word in line.split()]
     found = []
     for full, version, repository in zip(words[::3], words[1::3], words[2::3], strict=False):
         plain, _, architecture = full.rpartition(".")
@@ -195,7 +196,7 @@ def advisories(host: ManagedHost) -> dict[str, Advisory]:
     result = run_query(host, ["--quiet", "updateinfo", "list", "all" if name(host) == "yum" else "--all"])
     if result.retcode:
         raise CommandError(f"advisories cannot be listed: {result.stderr.strip() or result.stdout.strip()}")
-    return parse_advisories(result.stdout.splitlines())
+    return parse_advisories(lines_of(result.stdout))
 
 
 def expire(ctx: Context, given: Mapping[str, object]) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from statecore.builtin.modules.pkg_rpm import dnf, inventory, package_diffs, rpm
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
+from statecore.model.text_lines import lines_of
 
 
 def download(ctx: Context, *packages: str, **kwargs: object) -> dict[str, str]:
@@ -64,7 +65,7 @@ def services_need_restart(ctx: Context, **kwargs: object) -> list[str]:
         raise CommandError("dnf or dnf5 is required to list outdated services.")
     if not ctx.host.path("/run/systemd/system").is_dir():
         raise CommandError("systemd is required to list outdated services.")
-    lines = dnf.run_query(ctx.host, ["--quiet", "needs-restarting"]).stdout.splitlines()
+    lines = lines_of(dnf.run_query(ctx.host, ["--quiet", "needs-restarting"]).stdout)
     processes = [process.strip() for process, colon, _ in (line.partition(":") for line in lines) if colon]
     return sorted({service for each in processes if each.isdigit() and (service := _service(ctx, each))})
 

@@ -8,6 +8,7 @@ from typing import Any
 from statecore.builtin.modules.pkg_rpm import rpm
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
+from statecore.model.text_lines import lines_of
 from statecore.system.packages import package_requests
 
 #: Signs in a line of ``rpm -V``, and the attribute that differs.
@@ -52,7 +53,7 @@ def file_list(ctx: Context, *packages: str, **kwargs: object) -> dict[str, list[
     files: list[str] = []
     for package in packages or ("-a",):
         result = rpm.run(ctx.host, ["rpm", "-ql", package])
-        lines = result.stdout.splitlines()
+        lines = lines_of(result.stdout)
         if result.retcode:
             errors += lines or [result.stderr.strip()]
         else:
@@ -112,7 +113,7 @@ def _parse_verification(text: str, ignored: Sequence[str]) -> dict[str, dict[str
     or ``missing     /etc/motd``.
     """
     found: dict[str, dict[str, Any]] = {}
-    for line in text.splitlines():
+    for line in lines_of(text):
         columns, _, rest = line.partition("/")
         if not rest:
             # A missing dependency of the package, not a file.

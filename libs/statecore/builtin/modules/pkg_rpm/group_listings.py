@@ -9,6 +9,7 @@ from typing import Any
 from statecore.builtin.modules.pkg_rpm import dnf
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
+from statecore.model.text_lines import lines_of
 
 KINDS = ("mandatory", "optional", "default", "conditional")
 
@@ -63,7 +64,7 @@ def parse_info(text: str) -> dict[str, Any]:
     facts: dict[str, str] = {}
     members: dict[str, set[str]] = {kind: set() for kind in KINDS}
     kind = None
-    for line in text.splitlines():
+    for line in lines_of(text):
         bare = line.strip().lstrip("+-=*: ").strip()
         heading = _KIND.match(bare)
         if heading:
@@ -92,7 +93,7 @@ def parse_list(text: str) -> dict[str, Any]:
     """
     found = _nothing()
     section = None
-    for line in text.splitlines():
+    for line in lines_of(text):
         heading = _SECTIONS.get(line.strip().lower())
         if line.strip().lower() == "done":
             break
@@ -112,7 +113,7 @@ def parse_table(text: str) -> dict[str, Any]:
     {section: list of group ids}.
     """
     found = _nothing()
-    for words in (line.split() for line in text.splitlines()):
+    for words in (line.split() for line in lines_of(text)):
         if len(words) >= 3 and words[-1].lower() in ("yes", "no"):
             found["installed" if words[-1].lower() == "yes" else "available"].append(words[0])
     return found

@@ -11,6 +11,7 @@ from statecore.builtin.modules.pkg_rpm import dnf
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, HostError
 from statecore.model.ports import ManagedHost
+from statecore.model.text_lines import lines_of
 from statecore.system.hostfiles import ini
 
 #: Program -> its plugin's configuration file, the default file of the locks, and the package of the plugin.
@@ -78,7 +79,7 @@ def parse(text: str) -> list[Lock]:
     with ``!`` excludes a version and is no lock.
     """
     found = []
-    for line in text.splitlines():
+    for line in lines_of(text):
         lock = line.partition("#")[0].strip()
         if lock and not lock.startswith("!"):
             match = _DNF.match(lock) or _YUM.match(lock) or _PLAIN.match(lock)

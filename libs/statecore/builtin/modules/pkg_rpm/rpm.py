@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 
 from statecore.model.errors import CommandError
 from statecore.model.ports import CommandResult, ManagedHost
+from statecore.model.text_lines import lines_of
 from statecore.system.packages.package_versions import rpm as versions
 
 #: Environment of every command: English messages, which are parsed here.
@@ -104,7 +105,7 @@ def packages(host: ManagedHost, architecture: str, root: str | None = None) -> l
     if result.retcode:
         raise CommandError(f"rpm -qa failed: {result.stderr.strip() or result.stdout.strip()}")
     found = []
-    for line in result.stdout.splitlines():
+    for line in lines_of(result.stdout):
         columns = line.split("\t")
         if len(columns) == len(_TAGS):
             found.append(_package(columns, architecture))
@@ -121,7 +122,7 @@ def file_packages(host: ManagedHost, paths: Sequence[str], architecture: str) ->
     that is no package.
     """
     result = run(host, ["rpm", "-qp", "--nodigest", "--nosignature", "--queryformat", _FORMAT, *paths])
-    found = [_package(line.split("\t"), architecture) for line in result.stdout.splitlines() if line.count("\t") == 5]
+    found = [_package(line.split("\t"), architecture) for line in lines_of(result.stdout) if line.count("\t") == 5]
     if result.retcode or len(found) != len(paths):
         raise CommandError(f"rpm cannot read {', '.join(paths)}: {result.stderr.strip() or result.stdout.strip()}")
     return found

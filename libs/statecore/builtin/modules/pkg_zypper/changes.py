@@ -12,6 +12,7 @@ from statecore.builtin.modules.pkg_rpm import inventory, rpm
 from statecore.builtin.modules.pkg_zypper import files, listings, locks, queries, zypper
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
+from statecore.model.text_lines import lines_of
 from statecore.system.packages import package_requests, package_versions
 from statecore.system.packages.package_versions import rpm as versions
 
@@ -264,7 +265,7 @@ def _install(ctx: Context, general: Sequence[str], targets: Sequence[str], root:
     for start in range(0, len(targets), zypper.BATCH):
         result = zypper.run_change(ctx.host, [*general, *targets[start : start + zypper.BATCH]], root)
         errors += zypper.errors(result)
-        older += [match["name"] for line in result.stdout.splitlines() if (match := _OLDER.match(line))]
+        older += [match["name"] for line in lines_of(result.stdout) if (match := _OLDER.match(line))]
     for start in range(0, len(older), zypper.BATCH):
         # zypper's line has the name with version and architecture.
         batch = older[start : start + zypper.BATCH]
@@ -325,7 +326,7 @@ def _temporary_fixes(ctx: Context, names: Sequence[str], root: str | None) -> li
         return []
     where = ["--root", root] if root else []
     told = rpm.run(ctx.host, ["rpm", *where, "-q", "--qf", "%{NAME}: [%{PROVIDES} ]\\n", *names]).stdout
-    pairs = (line.split(":", 1) for line in told.splitlines() if ":" in line)
+    pairs = (line.split(":", 1) for line in lines_of(told) if ":" in line)
     return [name for name, provides in pairs if "ptf()" in provides]
 
 

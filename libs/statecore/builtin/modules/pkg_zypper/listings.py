@@ -10,6 +10,7 @@ from statecore.builtin.modules.pkg_rpm import rpm
 from statecore.builtin.modules.pkg_zypper import zypper
 from statecore.model.context import Context
 from statecore.model.errors import InvocationError
+from statecore.model.text_lines import lines_of
 
 #: Directory of files with the release of products that an OEM sells.
 _OEM = "/var/lib/suseRegister/OEM"
@@ -68,7 +69,7 @@ def list_installed_patterns(ctx: Context, root: str | None = None) -> dict[str, 
         salt '*' pkg.list_installed_patterns
     """
     where = ["--root", root] if root else []
-    told = rpm.run(ctx.host, ["rpm", *where, "-q", "--provides", "--whatprovides", "pattern()"]).stdout.splitlines()
+    told = lines_of(rpm.run(ctx.host, ["rpm", *where, "-q", "--provides", "--whatprovides", "pattern()"]).stdout)
     names = [line.removeprefix(_PATTERN).strip() for line in told if line.startswith(_PATTERN)]
     found = _installed(_listed(ctx, "pattern", root))
     for name in names:
@@ -153,7 +154,7 @@ def parse_info(text: str) -> dict[str, dict[str, object]]:
     found: dict[str, dict[str, object]] = {}
     for block in text.split("Information for ")[1:]:
         facts: dict[str, object] = {}
-        for line in block.splitlines()[1:]:
+        for line in lines_of(block)[1:]:
             key, colon, value = line.partition(":")
             if colon and value.strip() and not line.startswith("-----"):
                 facts[key.strip().lower()] = value.strip()

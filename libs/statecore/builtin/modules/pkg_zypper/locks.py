@@ -9,6 +9,7 @@ from statecore.builtin.modules.pkg_rpm import inventory
 from statecore.builtin.modules.pkg_zypper import zypper
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, HostError
+from statecore.model.text_lines import lines_of
 
 _FILE = "/etc/zypp/locks"
 
@@ -37,7 +38,7 @@ def parse(text: str) -> dict[str, dict[str, str]]:
     """
     found = {}
     for entry in text.split("\n\n"):
-        pairs = (line.partition(":") for line in entry.splitlines() if ":" in line)
+        pairs = (line.partition(":") for line in lines_of(entry) if ":" in line)
         lock = {key.strip(): value.strip() for key, _, value in pairs}
         if name := lock.pop("solvable_name", ""):
             found[name] = lock

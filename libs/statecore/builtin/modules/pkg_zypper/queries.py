@@ -12,6 +12,7 @@ from statecore.builtin.modules.pkg_rpm import inventory, rpm
 from statecore.builtin.modules.pkg_zypper import listings, zypper
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
+from statecore.model.text_lines import lines_of
 from statecore.system.packages import package_requests
 from statecore.system.packages.package_versions import rpm as versions
 
@@ -288,7 +289,7 @@ def list_provides(ctx: Context, root: str | None = None, **kwargs: object) -> di
     where = ["--root", root] if root else []
     form = "[%{=NAME}\\t%{PROVIDES}\\n]"
     found: dict[str, list[str]] = {}
-    for line in rpm.run(ctx.host, ["rpm", *where, "-qa", "--queryformat", form]).stdout.splitlines():
+    for line in lines_of(rpm.run(ctx.host, ["rpm", *where, "-qa", "--queryformat", form]).stdout):
         name, tab, provided = line.partition("\t")
         if tab and provided and provided != name and name not in found.setdefault(provided, []):
             found[provided].append(name)

@@ -10,6 +10,7 @@ from statecore.host.detached_run import run_detached
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
 from statecore.model.ports import CommandResult, ManagedHost
+from statecore.model.text_lines import lines_of
 from statecore.system.packages import package_requests
 
 #: Exit codes of zypper that are no errors: done (0), updates are available (100, 101), a reboot or a restart of zypper is needed
@@ -117,7 +118,7 @@ def refresh(
 def parse_refresh(text: str) -> dict[str, bool]:
     """Parse the output of ``zypper refresh``: a map of repository to True (fetched) or False (up to date)."""
     found: dict[str, bool] = {}
-    for line in map(str.strip, text.splitlines()):
+    for line in map(str.strip, lines_of(text)):
         quoted = line.split("'")
         if len(quoted) < 2:
             continue

@@ -7,6 +7,7 @@ from typing import Any
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
+from statecore.model.text_lines import lines_of
 
 log = logging.getLogger(__name__)
 
@@ -59,7 +60,7 @@ def cluster_list(ctx: Context, verbose: bool = False) -> Any:
     if result["retcode"]:
         log.error("Error listing clusters: %s", result["stderr"])
     found = {}
-    for line in str(result["stdout"]).splitlines():
+    for line in lines_of(str(result["stdout"])):
         words = line.split(None, 6)
         if len(words) == 7:
             version, name, port, status, user, datadir, logfile = words

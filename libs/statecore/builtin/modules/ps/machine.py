@@ -11,6 +11,7 @@ from datetime import datetime
 from statecore.host.rooted_path import file_system
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
+from statecore.model.text_lines import lines_of
 from statecore.system.hostfiles import mount_table, processes
 
 _CPU = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal", "guest", "guest_nice")
@@ -108,7 +109,7 @@ def swap_memory(ctx: Context) -> dict[str, object]:
     """
     now = _memory(ctx)
     total, free = now.get("SwapTotal", 0), now.get("SwapFree", 0)
-    moved = dict(line.split()[:2] for line in processes.text(ctx.host, "vmstat").splitlines() if line.count(" "))
+    moved = dict(line.split()[:2] for line in lines_of(processes.text(ctx.host, "vmstat")) if line.count(" "))
     page = os.sysconf("SC_PAGE_SIZE")
     return {
         "total": total,
@@ -130,7 +131,7 @@ def disk_partitions(ctx: Context, all: bool = False) -> list[dict[str, str]]:
     """Return a list of maps with device, mountpoint, fstype and opts of the mounted disks; with ``all`` of all mounted
     file systems.
     """
-    lines = processes.text(ctx.host, "filesystems").splitlines()
+    lines = lines_of(processes.text(ctx.host, "filesystems"))
     kinds = {line.strip() for line in lines if not line.startswith("nodev")} | {"zfs"}
     return [
         {"device": each.device, "mountpoint": each.point, "fstype": each.fstype, "opts": ",".join(each.plain_opts())}
@@ -167,7 +168,7 @@ def network_io_counters(ctx: Context, interface: str | None = None) -> object:
     Return False for an unknown interface.
     """
     each = {}
-    for line in processes.text(ctx.host, f"{processes.network(ctx.host)}/dev").splitlines()[2:]:
+    for line in lines_of(processes.text(ctx.host, f"{processes.network(ctx.host)}/dev"))[2:]:
         name, _, rest = line.partition(":")
         columns = [int(word) for word in rest.split()]
         each[name.strip()] = {key: columns[at] for at, key in _NETWORK.items()}
@@ -179,7 +180,7 @@ def disk_io_counters(ctx: Context, device: str | None = None) -> object:
     False for an unknown device.
     """
     each, whole = {}, []
-    for line in processes.text(ctx.host, "diskstats").splitlines():
+    for line in lines_of(processes.text(ctx.host, "diskstats")):
         words = line.split()
         columns = [int(word) for word in words[3:]]
         each[words[2]] = {key: columns[at] * unit for at, (key, unit) in _DISK.items()}
@@ -220,7 +221,7 @@ def _cpu_times(ctx: Context) -> list[dict[str, float]]:
     """Return a list of maps of state (user, system, idle ...) to seconds: first the sum of all processors, then each
     processor.
     """
-    rows = [line.split() for line in processes.text(ctx.host, "stat").splitlines() if line.startswith("cpu")]
+    rows = [line.split() for line in lines_of(processes.text(ctx.host, "stat")) if line.startswith("cpu")]
     return [_seconds(row) for row in rows]
 
 
@@ -237,7 +238,7 @@ def _busy(before: Mapping[str, float], after: Mapping[str, float]) -> float:
 
 
 def _memory(ctx: Context) -> dict[str, int]:
-    rows = (line.split() for line in processes.text(ctx.host, "meminfo").splitlines())
+    rows = (line.split() for line in lines_of(processes.text(ctx.host, "meminfo")))
     found = {row[0].rstrip(":"): int(row[1]) * 1024 for row in rows if len(row) > 1}
     if "MemTotal" not in found:
         raise CommandError(f"{processes.directory(ctx.host)}/meminfo has no MemTotal")

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
+from statecore.model.text_lines import lines_of
 from statecore.system.hostfiles import processes
 from statecore.system.hostfiles.processes import Process
 
@@ -187,7 +188,7 @@ def _memory(ctx: Context, process: Process) -> dict[str, int]:
 
 
 def _total_memory(ctx: Context) -> int:
-    rows = (line.split() for line in processes.text(ctx.host, "meminfo").splitlines())
+    rows = (line.split() for line in lines_of(processes.text(ctx.host, "meminfo")))
     return next((int(row[1]) * 1024 for row in rows if row[0] == "MemTotal:"), 0)
 
 
@@ -260,4 +261,4 @@ def _number(signal: object) -> int:
 def _output_lines(ctx: Context, words: list[str]) -> list[str]:
     if ctx.host.which(words[0]) is None:
         raise CommandError(f"the host has no {words[0]}")
-    return ctx.host.run(words, merge_stderr=True).stdout.splitlines()
+    return lines_of(ctx.host.run(words, merge_stderr=True).stdout)

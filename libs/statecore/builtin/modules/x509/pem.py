@@ -7,6 +7,7 @@ import re
 from statecore.builtin.modules.x509.inspection import _matching
 from statecore.model.context import Context
 from statecore.model.errors import InvocationError
+from statecore.model.text_lines import lines_of
 from statecore.system.certificates import references
 from statecore.system.certificates.host_files import write_file
 
@@ -25,7 +26,7 @@ def get_pem_entry(ctx: Context, text: str, pem_type: str | None = None) -> str:
         salt '*' x509.get_pem_entry "-----BEGIN CERTIFICATE REQUEST-----MIICyzCC Ar8CAQI...-----END CERTIFICATE REQUEST-----"
     """
     data = references.content(ctx.host, text).decode("utf-8", "replace").replace("\\n", "\n")
-    if len(data.splitlines()) == 1:
+    if len(lines_of(data)) == 1:
         data = re.sub(r"(-----BEGIN [^-]*-----)\s*(.*?)\s*(-----END [^-]*-----)", r"\1\n\2\n\3", data)
     kind = r"[0-9A-Z ]+" if pem_type is None else pem_type
     found = re.search(_ENTRY.format(kind=kind), data, re.DOTALL)

@@ -16,6 +16,7 @@ from statecore.builtin.states.file.arguments import Refused
 from statecore.host.content import diffs, managed_file
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
+from statecore.model.text_lines import lines_of
 from statecore.sources import file_source
 from statecore.sources.file_source import FileSource, FileVerification, Missing, Signers, WrongDigest, find
 
@@ -141,7 +142,7 @@ class Literal:
             except UnicodeDecodeError:
                 return binary
         parts = value if isinstance(value, list | tuple) else [value]
-        text = "".join(f"{line}\n" for part in parts for line in str(part).splitlines())
+        text = "".join(f"{line}\n" for part in parts for line in lines_of(str(part)))
         return text if self.newline else text.rstrip("\n")
 
 

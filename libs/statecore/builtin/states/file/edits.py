@@ -17,6 +17,7 @@ from statecore.host.content.edits.comments import CommentPattern
 from statecore.host.content.managed_file import Attributes
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, HostError, InvocationError, SlsError
+from statecore.model.text_lines import lines_of
 from statecore.model.types import FileChange, Outcome, Plan
 
 
@@ -55,11 +56,11 @@ def append(
     except (Refused, HostError, SlsError) as error:
         return Plan.failed(str(error))
     lacking = [one for one in texts if not _present(one, old or "", ignore_whitespace)]
-    lines = [line for one in lacking for line in one.splitlines()]
+    lines = [line for one in lacking for line in lines_of(one)]
     now = old or ""
     gap = "" if not now or now.endswith("\n") else "\n"
     new = now + gap + "".join(f"{line}\n" for line in lines)
-    diff = "\n".join(difflib.unified_diff(now.splitlines(), new.splitlines()))
+    diff = "\n".join(difflib.unified_diff(lines_of(now), lines_of(new)))
     return _Addition(ctx, name, place, makedirs, "Appended", len(lines), show_changes).plan(old, new, diff)
 
 
@@ -92,11 +93,11 @@ def prepend(
     except (Refused, HostError, SlsError) as error:
         return Plan.failed(str(error))
     now = old or ""
-    lines = [line for one in texts if header or not _present(one, now, True) for line in one.splitlines()]
-    if header and now.splitlines()[: len(lines)] == lines:
+    lines = [line for one in texts if header or not _present(one, now, True) for line in lines_of(one)]
+    if header and lines_of(now)[: len(lines)] == lines:
         lines = []
     new = "".join(f"{line}\n" for line in lines) + now
-    diff = "".join(difflib.unified_diff(now.splitlines(keepends=True), new.splitlines(keepends=True)))
+    diff = "".join(difflib.unified_diff(lines_of(now, keepends=True), lines_of(new, keepends=True)))
     return _Addition(ctx, name, place, makedirs, "Prepended", len(lines), show_changes).plan(old, new, diff)
 
 

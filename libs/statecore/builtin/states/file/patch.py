@@ -11,6 +11,7 @@ from statecore.builtin.states.file.content import Spec, wanted_bytes
 from statecore.model.context import Context
 from statecore.model.errors import HostError
 from statecore.model.ports import CommandResult
+from statecore.model.text_lines import lines_of
 from statecore.model.types import Outcome, Plan
 from statecore.sources.file_source import FileVerification
 
@@ -137,7 +138,7 @@ def _rejection(command: _Patch, dry_run: CommandResult, reject_file: str | None)
         saved = command.run("--forward", f"--reject-file={reject_file}", "--output=/dev/null")
         # Its last line names the reject file, as Salt's comment does.
         dry_run = saved if "saving rejects" in saved.stdout else dry_run
-    output = (dry_run.stdout + dry_run.stderr).splitlines()
+    output = lines_of(dry_run.stdout + dry_run.stderr)
     return "\n".join([*lines, "", *(f"{_MARGIN}{line}" for line in output)])
 
 

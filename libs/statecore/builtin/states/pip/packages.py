@@ -10,6 +10,7 @@ from packaging.utils import canonicalize_name
 
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
+from statecore.model.text_lines import lines_of
 from statecore.model.types import Outcome, Plan, Step
 from statecore.system.packages import python_versions
 
@@ -145,6 +146,6 @@ def _is_new(name: str, before: Mapping[str, str], after: Mapping[str, str], stdo
     """Return True if pip installed the Python package: its version changed, or pip's output names it as installed."""
     if before.get(name) != after[name]:
         return True
-    lines = (line for line in stdout.splitlines() if line.startswith("Successfully installed "))
+    lines = (line for line in lines_of(stdout) if line.startswith("Successfully installed "))
     words = {canonicalize_name(word) for line in lines for word in line.split()[2:]}
     return canonicalize_name(f"{name}-{after[name]}") in words

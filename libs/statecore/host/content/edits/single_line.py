@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from statecore.host.content.edits.text import compiled, line_end, lines, with_unix_ends
 from statecore.model.errors import CommandError, InvocationError
+from statecore.model.text_lines import lines_of
 
 LOCATIONS = ("start", "end")
 
@@ -90,13 +91,13 @@ class Line:
 
         The indentation may be that of the content or that of the line ``model``.
         """
-        count = max(len(str(self.content).splitlines()), 1)
+        count = max(len(lines_of(str(self.content))), 1)
         there = "".join(old[start : start + count]).rstrip("\n") if start >= 0 else None
         return there in (str(self.content).rstrip("\r\n"), self.like(model).rstrip("\r\n"))
 
     def stands_before(self, old: list[str], number: int, model: str) -> bool:
         """Return True if the file's lines ``old`` have the wanted content directly before the index ``number``."""
-        return self.stands(old, number - max(len(str(self.content).splitlines()), 1), model)
+        return self.stands(old, number - max(len(lines_of(str(self.content))), 1), model)
 
     def target(self) -> str | None:
         """The expression that finds the line to replace or delete: the argument ``match``, else the content."""

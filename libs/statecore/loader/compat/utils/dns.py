@@ -6,6 +6,8 @@ import ipaddress
 import socket
 from pathlib import Path
 
+from statecore.model.text_lines import lines_of
+
 #: Type of a record -> address family of its values.
 _FAMILIES = {"A": socket.AF_INET, "AAAA": socket.AF_INET6}
 
@@ -56,7 +58,7 @@ def parse_resolv(src: str = "/etc/resolv.conf") -> dict[str, object]:
     options. {} if the file cannot be read or names no server.
     """
     try:
-        lines = Path(src).read_text("utf-8", "replace").splitlines()
+        lines = lines_of(Path(src).read_text("utf-8", "replace"))
     except OSError:
         return {}
     servers: list[ipaddress.IPv4Address | ipaddress.IPv6Address] = []

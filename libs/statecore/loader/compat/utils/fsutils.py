@@ -11,6 +11,7 @@ from typing import Any
 
 from statecore.loader.current_context import context_of
 from statecore.model.errors import CommandError
+from statecore.model.text_lines import lines_of
 
 _MOUNTS = Path("/proc/mounts")
 _PAIR = re.compile(r'(\w+)="([^"]*)"')
@@ -29,7 +30,7 @@ def _get_mounts(fs_type: str | None = None) -> dict[str, list[dict[str, str]]]:
     only mounts of this file system.
     """
     found: dict[str, list[dict[str, str]]] = {}
-    for line in _MOUNTS.read_text("utf-8", "replace").splitlines():
+    for line in lines_of(_MOUNTS.read_text("utf-8", "replace")):
         device, point, kind, options, *_ = line.split()
         if device.startswith("/") and fs_type in (None, kind):
             found.setdefault(device, []).append({"mount_point": point, "type": kind, "options": options})
@@ -42,7 +43,7 @@ def _blkid_output(out: str, fs_type: str | None = None) -> dict[str, dict[str, s
     """
     found: dict[str, dict[str, str | None]] = {}
     for block in out.strip().split("\n\n"):
-        values = dict(line.split("=", 1) for line in block.splitlines() if "=" in line)
+        values = dict(line.split("=", 1) for line in lines_of(block) if "=" in line)
         device = values.pop("DEVNAME", None)
         if device and fs_type in (None, values.get("TYPE")):
             found[device] = {name.lower(): value for name, value in values.items()}
@@ -57,7 +58,7 @@ def _blkid(fs_type: str | None = None) -> dict[str, dict[str, str]]:
     ``fs_type``: only devices with this file system.
     """
     out = str(context_of("salt.utils.fsutils._blkid").call("cmd.run", "blkid"))
-    rows = (line.partition(": ") for line in out.splitlines())
+    rows = (line.partition(": ") for line in lines_of(out))
     found = {device: {name.lower(): value for name, value in _PAIR.findall(rest)} for device, _, rest in rows}
     return {device: values for device, values in found.items() if fs_type in (None, values.get("type"))}
 
