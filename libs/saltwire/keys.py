@@ -53,7 +53,7 @@ SIG_ALGOS: Mapping[str, hashes.HashAlgorithm] = {"PKCS1v15-SHA1": hashes.SHA1(),
 
 def clean_pem(text: str) -> str:
     """Return a key in PEM with LF newlines and without surrounding space. Keys are compared in this form."""
-    return "\n".join(line.removesuffix("\r") for line in text.strip().split("\n"))
+    return text.strip().replace("\r\n", "\n").replace("\r", "\n")
 
 
 def canonical_pem(text: str) -> str:
