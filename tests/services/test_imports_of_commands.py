@@ -60,10 +60,10 @@ class Imports(NamedTuple):
 
 #: Command -> its imports. A command of the master ends where its key is missing, after it has imported what reaches the master.
 IMPORTS: Mapping[str, Imports] = {
-    "salt": Imports(("*", "test.ping"), _NONE | _MINION, 245),
-    "salt-run": Imports(("manage.up",), _NONE | _MINION, 245),
+    "salt": Imports(("*", "test.ping"), _NONE | _MINION, 246),
+    "salt-run": Imports(("manage.up",), _NONE | _MINION, 247),
     "salt-key": Imports(("-L",), _NONE | _MINION, 235),
-    "salt-cp": Imports(("*", __file__, "/nowhere"), _NONE | _MINION, 240),
+    "salt-cp": Imports(("*", __file__, "/nowhere"), _NONE | _MINION, 241),
     "eventlisten": Imports((), _NONE | _MINION, 235),
     "salt-call": Imports(("--local", "test.ping"), _NONE | {"zmq", "msgpack"}, 280),
 }

@@ -19,6 +19,7 @@ from typing import Any, TypeAlias
 
 from saltern.kit.config.config_files import ConfigError, config_files, include_folders
 from saltern.kit.config.master import MasterOptions, config_directory, load_master
+from statecore.model.text_lines import lines_of
 
 _LOG = logging.getLogger("saltern.config")
 
@@ -101,7 +102,7 @@ class LiveRows:
                 _LOG.info("the rows of who may do what were read anew from %s", directory)
 
     def _log_fault(self, error: ConfigError) -> None:
-        said = str(error).splitlines() or ["?"]
+        said = lines_of(str(error)) or ["?"]
         more = f" (and {len(said) - 1} more)" if len(said) > 1 else ""
         _LOG.error("the rows of who may do what stay as they were: %s%s", said[0], more)
 
