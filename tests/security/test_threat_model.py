@@ -1,4 +1,6 @@
-"""docs/security.md: each test that it names exists, and each public fault is played or said to be of an absent part."""
+"""docs/security.md: each test that it names exists, each promise is held by attacks, and each public fault is played or said to
+be of an absent part.
+"""
 
 from __future__ import annotations
 
@@ -33,6 +35,24 @@ def test_each_threat_has_a_test() -> None:
     rows = [row.strip("| ").split(" | ") for row in table.splitlines() if row.startswith("| ")][1:]
     assert len(rows) > 30
     assert [row for row in rows if len(row) != 4 or "::" not in row[3]] == []
+
+
+def test_each_promise_is_held_by_attacks() -> None:
+    """The promises of SECURITY.md are those of the page, and the tests named beside each are attacks of this folder."""
+    promised = re.findall(r"^- (.+?)\.$", (ROOT / "SECURITY.md").read_text("utf-8"), re.MULTILINE)
+    table = PAGE.partition("\n## Promises\n")[2].partition("\n## ")[0]
+    rows = dict(re.findall(r"^\| ([A-Z].+?) \| (`.+) \|$", table, re.MULTILINE))
+    assert list(rows) == promised
+    for promise, attacks in rows.items():
+        named = re.findall(r"`([\w.]+)::(\w+)`", attacks)
+        assert len(named) >= 3, promise
+        for file, name in named:
+            source = (Path(__file__).parent / file).read_text("utf-8")
+            whole_file = "pytestmark = pytest.mark.ordinary" in source
+            marks = re.search(rf"((?:^@.*\n(?:^[ )\]].*\n)*)*)^def {name}\(", source, re.MULTILINE)
+            assert marks, f"{file} has no test {name}"
+            assert "mark.ordinary" not in marks[1], f"{file}::{name} is no attack"
+            assert not whole_file, f"{file} has no attacks"
 
 
 def test_each_key_of_redis_says_what_its_writer_can_do() -> None:
