@@ -52,11 +52,40 @@ _CONFINEMENT = "libs/statecore/lsp/confinement.py"
 _RENDERER = "libs/statecore/lsp/worker.py"
 _JOB_VIEWS = "services/saltern/mworker/commands/job_views.py"
 _LIVE_ROWS = "services/saltern/kit/config/access_rows.py"
+_EVENT_VIEWS = "services/saltern/api/event_views.py"
 _AUTHORISE = "services/saltern/mworker/authorise.py"
 
 _TREE = "libs/statecore/host/content/guarded_tree.py"
 
 MUTATIONS = (
+    Mutation(
+        "events of other minions are not shown",
+        _EVENT_VIEWS,
+        'if what in ("ret", "prog") and len(parts) > 4:\n            return event if self.view.covers(parts[4]) else None',
+        'if what in ("ret", "prog") and len(parts) > 4:\n            return event',
+        "test_events_of_others.py::test_an_event_of_others_is_not_shown",
+    ),
+    Mutation(
+        "a minion's return makes no owner",
+        _EVENT_VIEWS,
+        'by_master = what == "new" or parts[1] in _MASTERS',
+        "by_master = True",
+        "test_events_of_others.py::test_an_event_of_others_is_not_shown",
+    ),
+    Mutation(
+        "others' new jobs are shown without arguments",
+        _EVENT_VIEWS,
+        'return self._begun(event) if what == "new" else None',
+        'return event if what == "new" else None',
+        "test_events_of_others.py::test_of_a_job_on_the_own_minion_the_beginning_is_shown",
+    ),
+    Mutation(
+        "only @events and @jobs hear everything",
+        _LOGINS,
+        "everything = not decided(sender.rights, Kind.EVENTS, [Call(\"\")]).refused",
+        "everything = True",
+        "test_events_of_others.py::test_a_listener_hears_what_the_rows_cover",
+    ),
     Mutation(
         "rows are read again",
         _LIVE_ROWS,

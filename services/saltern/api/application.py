@@ -9,7 +9,8 @@ import platform
 import tarfile
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from enum import Enum
+from typing import Any, NamedTuple
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -30,6 +31,7 @@ from saltern.api.server import COOKIE, Api, Handler, failed, kind_of, shown
 from saltern.api.sessions import with_credentials
 from saltern.api.streams import EventStream, websocket
 from saltern.kit.links.control import ControlError, ControlTimeout
+from saltern.kit.links.rights import Verb
 
 #: Headers of a webhook that its event does not show: they could log in here.
 _PRIVATE = frozenset({"cookie", "x-auth-token"})
@@ -306,27 +308,51 @@ async def openapi_page(api: Api, request: Request) -> Response:
 
 # ---------------------------------------------------------------------------------------------------------- application
 
-#: Path, methods and handler of each route.
-_ROUTES: tuple[tuple[str, tuple[str, ...], Handler], ...] = (
-    ("/", ("GET",), welcome),
-    ("/", ("POST",), lowstate),
-    ("/login", ("GET",), login_page),
-    ("/login", ("POST",), login),
-    ("/logout", ("POST",), logout),
-    ("/token", ("POST",), token),
-    ("/run", ("POST",), run),
-    ("/minions", ("GET", "POST"), minions),
-    ("/minions/{mid}", ("GET",), minions),
-    ("/jobs", ("GET",), jobs),
-    ("/jobs/{jid}", ("GET",), jobs),
-    ("/keys", ("GET",), keys),
-    ("/keys", ("POST",), new_key),
-    ("/keys/{mid}", ("GET",), keys),
-    ("/stats", ("GET",), stats),
-    ("/events", ("GET",), events),
-    ("/openapi.json", ("GET",), openapi),
-    ("/openapi", ("GET",), openapi_page),
-    *((path, ("GET",), handler) for path, handler in typed_calls.ROUTES),
+
+class Entry(Enum):
+    """Who may come in by a route."""
+
+    #: Everybody: the route tells nothing that the master keeps.
+    OPEN = "open"
+    #: Users with a token. What they may do and see is decided by the master, for each command that the route sends.
+    TOKEN = "token"
+    #: Whoever knows a password or a token, which the body has.
+    CREDENTIALS = "credentials"
+    #: Users with a token, until a setting (``stats_disable_auth``, ``webhook_disable_auth``) opens the route.
+    SETTING = "setting"
+
+
+class ApiRoute(NamedTuple):
+    """A row of ROUTES: a path with its methods and handler, what it does, and who may come in."""
+
+    path: str
+    methods: tuple[str, ...]
+    handler: Handler
+    verb: Verb
+    entry: Entry
+
+
+#: A route without a verb and an entry does not import. Webhooks and websockets have settings of their own (``application``).
+ROUTES: tuple[ApiRoute, ...] = (
+    ApiRoute("/", ("GET",), welcome, Verb.READ, Entry.OPEN),
+    ApiRoute("/", ("POST",), lowstate, Verb.MANAGE, Entry.TOKEN),
+    ApiRoute("/login", ("GET",), login_page, Verb.READ, Entry.OPEN),
+    ApiRoute("/login", ("POST",), login, Verb.RUN, Entry.CREDENTIALS),
+    ApiRoute("/logout", ("POST",), logout, Verb.RUN, Entry.TOKEN),
+    ApiRoute("/token", ("POST",), token, Verb.RUN, Entry.CREDENTIALS),
+    ApiRoute("/run", ("POST",), run, Verb.MANAGE, Entry.CREDENTIALS),
+    ApiRoute("/minions", ("GET", "POST"), minions, Verb.RUN, Entry.TOKEN),
+    ApiRoute("/minions/{mid}", ("GET",), minions, Verb.RUN, Entry.TOKEN),
+    ApiRoute("/jobs", ("GET",), jobs, Verb.READ, Entry.TOKEN),
+    ApiRoute("/jobs/{jid}", ("GET",), jobs, Verb.READ, Entry.TOKEN),
+    ApiRoute("/keys", ("GET",), keys, Verb.READ, Entry.TOKEN),
+    ApiRoute("/keys", ("POST",), new_key, Verb.MANAGE, Entry.CREDENTIALS),
+    ApiRoute("/keys/{mid}", ("GET",), keys, Verb.READ, Entry.TOKEN),
+    ApiRoute("/stats", ("GET",), stats, Verb.READ, Entry.SETTING),
+    ApiRoute("/events", ("GET",), events, Verb.READ, Entry.TOKEN),
+    ApiRoute("/openapi.json", ("GET",), openapi, Verb.READ, Entry.OPEN),
+    ApiRoute("/openapi", ("GET",), openapi_page, Verb.READ, Entry.OPEN),
+    *(ApiRoute(path, ("GET",), handler, Verb.READ, Entry.TOKEN) for path, handler in typed_calls.ROUTES),
 )
 
 
@@ -367,7 +393,7 @@ def application(api: Api) -> ASGIApp:
         return failed(api, request, error)
 
     base = settings.webhook_url.rstrip("/")
-    routes: list[BaseRoute] = [Route(path, bound(handler), methods=list(verbs)) for path, verbs, handler in _ROUTES]
+    routes: list[BaseRoute] = [Route(each.path, bound(each.handler), methods=list(each.methods)) for each in ROUTES]
     routes += [Route(base + end, bound(hook), methods=["POST"]) for end in ("", "/{path:path}")]
     routes += [WebSocketRoute(path, on_socket) for path in ("/ws", "/ws/{token}")]
     if settings.console:

@@ -31,6 +31,8 @@ class FeedEvent:
     id: str
     tag: str
     text: str
+    #: The event's data, by which it is decided who sees it; do not change it.
+    data: Mapping[str, object] = field(default_factory=dict)
 
     def sse(self) -> bytes:
         """Return the event as bytes in the format of Server-Sent Events. The lines ``tag`` and ``data`` are those of
@@ -60,7 +62,7 @@ def event_of_frame(frame: bytes) -> FeedEvent | None:
     if event is None:
         return None
     tag, data = event
-    return FeedEvent(id_of(frame, data), tag, json.dumps({"tag": tag, "data": data}, default=str))
+    return FeedEvent(id_of(frame, data), tag, json.dumps({"tag": tag, "data": data}, default=str), data)
 
 
 def id_of(frame: bytes, data: Mapping[str, object]) -> str:

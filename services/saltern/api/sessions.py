@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from saltern.api.clients import Chunk
+from saltern.api.event_views import EventView, view_of
 from saltern.kit.links.control import ControlError
 from saltern.kit.links.master_link import MasterLink
 
@@ -26,13 +27,14 @@ _MOST = 10_000
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """A signed-in user: the name, whether the user has any right, and the time at which the token expires (seconds
-    since 1970).
+    """A signed-in user: the name, whether the user has any right, the time at which the token expires (seconds
+    since 1970), and which events the user may see.
     """
 
     name: str
     has_rights: bool
     expire: float
+    view: EventView
 
 
 class Logins:
@@ -56,7 +58,7 @@ class Logins:
     async def info(self, token: str, address: str) -> Mapping[str, Any]:
         """Return what the master knows of a token that came from an address. Raises ControlError as ``token`` does."""
         answer: Mapping[str, Any] = await self._link.call(
-            "token_info", of=token, address=address, api_acl=self._api_acl()
+            "token_info", of=token, address=address, api_acl=self._api_acl(), events=True
         )
         return answer
 
@@ -107,7 +109,7 @@ class Sessions:
             if error.name != "TokenAuthenticationError":
                 raise
             return None
-        return User(str(answer["name"]), bool(answer["perms"]), float(answer["expire"]))
+        return User(str(answer["name"]), bool(answer["perms"]), float(answer["expire"]), view_of(answer))
 
 
 async def with_credentials(logins: Logins, sessions: Sessions, chunk: Chunk, address: str) -> tuple[str, bool]:

@@ -12,6 +12,7 @@ from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from saltern.api.event_feed import EVENT_ID, EventFeed, FeedEvent, Listener, event_of_frame
+from saltern.api.event_views import NOTHING, EventFilter
 from saltern.api.guard import address_of
 from saltern.api.sessions import Sessions
 from saltern.api.settings import ApiSettings
@@ -90,23 +91,33 @@ class Streams:
         write: Callable[[FeedEvent | None], Awaitable[None]],
         gone: asyncio.Event,
     ) -> None:
-        """Call ``write`` for each event until the token expires, the listener is too slow, or ``gone`` is set.
-        ``write(None)`` sends a sign of life. ``last``: id of the event after which to continue, or empty.
+        """Call ``write`` for each event that the token's user may see, until the token expires, the listener is too slow, or
+        ``gone`` is set. ``write(None)`` sends a sign of life. ``last``: id of the event after which to continue, or empty.
         """
         listener = self.feed.listen()
         try:
             with contextlib.suppress(ControlError, ControlTimeout):
                 await self.keep_events()
+            shown = EventFilter(NOTHING)
+            try:
+                counts = await self._follow(token, address, shown)
+            except (ControlError, ControlTimeout):
+                # The client connects again and continues where it was: nothing is left out.
+                return
+            if not counts:
+                return
             sent: dict[str, None] = {}
             for event in await self.missed(last) if last else ():
-                await write(event)
+                if (seen := shown.shown(event)) is not None:
+                    await write(seen)
                 sent[event.id] = None
             sent = dict.fromkeys(list(sent)[-_REMEMBERED:])
             while not gone.is_set() and not listener.lost.is_set():
-                user = await self._user(token, address)
-                if not user:
-                    return
-                await self._write_some(listener, write, gone, sent)
+                # While the master is away events stop by themselves; the stream goes on as before when it is back.
+                with contextlib.suppress(ControlError, ControlTimeout):
+                    if not await self._follow(token, address, shown):
+                        return
+                await self._write_some(listener, write, gone, sent, shown)
         finally:
             self.feed.leave(listener)
 
@@ -116,6 +127,7 @@ class Streams:
         write: Callable[[FeedEvent | None], Awaitable[None]],
         gone: asyncio.Event,
         sent: dict[str, None],
+        shown: EventFilter,
     ) -> None:
         """Write the events that arrive in about _SIGN_SECONDS seconds. If none arrived, write a sign of life."""
         end, wrote = time.monotonic() + _SIGN_SECONDS, False
@@ -124,18 +136,20 @@ class Streams:
                 event = await asyncio.wait_for(listener.queue.get(), min(left, 1.0))
             except TimeoutError:
                 continue
-            if event.id not in sent:
-                await write(event)
+            if event.id not in sent and (seen := shown.shown(event)) is not None:
+                await write(seen)
                 wrote = True
         if not wrote:
             await write(None)
 
-    async def _user(self, token: str, address: str) -> bool:
-        try:
-            return await self.sessions.user_of(token, address) is not None
-        except (ControlError, ControlTimeout):
-            # The master is away: events stop by themselves, and the stream goes on when it is back.
-            return True
+    async def _follow(self, token: str, address: str, shown: EventFilter) -> bool:
+        """Ask the master whether the token still counts, and which events its user may see now; return whether it counts.
+        Raises ControlError and ControlTimeout if the master does not say so.
+        """
+        user = await self.sessions.user_of(token, address)
+        if user is not None:
+            shown.view = user.view
+        return user is not None
 
 
 class EventStream:

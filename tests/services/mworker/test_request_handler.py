@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from masterstore.errors import StoreCorrupt
 from saltern.kit.config.worker_pools import Pools
+from saltern.kit.links.rights import Verb
 from saltern.mworker import request_handler as door_module
 from saltern.mworker.commands import (
     CONTROL_COMMANDS,
@@ -25,7 +26,6 @@ from saltern.mworker.commands import (
     MinionPolicy,
     Owner,
     Repeat,
-    Verb,
 )
 from saltern.mworker.request_handler import RequestHandler, WrongPool
 from saltwire.crypticle import Crypticle

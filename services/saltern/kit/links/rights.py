@@ -70,6 +70,17 @@ class Kind(Enum):
     LOOK = "any right"
 
 
+class Verb(Enum):
+    """What an operator's command, or a route of the API, does."""
+
+    #: It changes nothing that belongs to somebody.
+    READ = "read"
+    #: It starts something, which belongs to the sender.
+    RUN = "run"
+    #: It changes what is there: keys, jobs of others, the master.
+    MANAGE = "manage"
+
+
 class Call(NamedTuple):
     """The name of an execution, runner or wheel function, and the arguments with which a request calls it."""
 

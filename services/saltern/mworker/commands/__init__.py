@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
+from saltern.kit.links.rights import Verb
 from saltern.mworker.commands import (
     connections,
     control,
@@ -86,17 +87,6 @@ class ControlPolicy(Enum):
     ANY = "any"
     #: Only the reqserver itself sends the command; no right allows it to others.
     REQSERVER = "reqserver"
-
-
-class Verb(Enum):
-    """What an operator's command does."""
-
-    #: It changes nothing that belongs to somebody.
-    READ = "read"
-    #: It starts something, which belongs to the sender.
-    RUN = "run"
-    #: It changes what is there: keys, jobs of others, the master.
-    MANAGE = "manage"
 
 
 class Owner(Enum):

@@ -18,13 +18,14 @@ from masterstore.tokens import Token
 from saltern.kit.config.master import as_opts
 from saltern.kit.links.control import ControlError
 from saltern.kit.links.peer_network import network_of
-from saltern.kit.links.rights import may_come_from, rights_of_user
+from saltern.kit.links.rights import Call, Kind, may_come_from, rights_of_user
 from saltern.kit.links.sockets import NAMES
 from saltern.mworker import eauth
+from saltern.mworker.authorise import covered, decided
 from saltern.mworker.deferred_reply import DeferredReply
 from saltern.mworker.eauth.identity import EauthFault, Identity
 from saltern.mworker.processes import LOGIN
-from saltern.mworker.senders import Sender
+from saltern.mworker.senders import Sender, sender_by_token
 from saltern.mworker.worker_context import WorkerContext
 
 #: Said of every sign-in that fails, whatever the reason: who tries passwords learns nothing more.
@@ -138,11 +139,26 @@ def _may_come(context: WorkerContext, sender: Sender, user: str, fields: Mapping
 def token_info(context: WorkerContext, sender: Sender, fields: Mapping[str, object]) -> dict[str, object]:
     """Return {start, expire, name, eauth, groups, perms} of the eauth token in the field ``of``. Raises ControlError
     if it is unknown or has expired, or if its user may not come from the field ``address``.
+
+    With the field ``events`` also ``events``: which events its user may see, {everything, minions (None: of all), owner}.
     """
     found = context.store.tokens.find(_text(fields, "of"), time.time())
     if found is None or not _may_come(context, sender, found.user, fields):
         raise ControlError("TokenAuthenticationError", "the token is unknown or has expired")
-    return _described(context, found)
+    described = _described(context, found)
+    if fields.get("events"):
+        described["events"] = _events_of(context, sender_by_token(context.rows, sender.client, found))
+    return described
+
+
+def _events_of(context: WorkerContext, sender: Sender) -> dict[str, object]:
+    everything = not decided(sender.rights, Kind.EVENTS, [Call("")]).refused
+    minions = None if everything else covered(context, sender.rights)
+    return {
+        "everything": everything,
+        "minions": None if minions is None else sorted(minions),
+        "owner": sender.owner,
+    }
 
 
 def logout(context: WorkerContext, sender: Sender, fields: Mapping[str, object]) -> bool:
