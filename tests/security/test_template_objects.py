@@ -231,7 +231,9 @@ def started(tmp_path: Path, *, untrusted: bool) -> tuple[TreeEnvironment, Any, l
     names = {**sls_variables("a.sls", "a", "base", str(tmp_path / "tree/a.sls")), "keep": keep, "keep_all": keep}
     tree.templates.render(text, "jinja", names, saltenv="base", source="salt://a.sls")
     environment = contexts[-1].environment
-    variables = {name: value for name, value in contexts[-1].get_all().items() if name not in ("keep", "keep_all")}
+    variables = {
+        name: contexts[-1].resolve(name) for name in contexts[-1].get_all() if name not in ("keep", "keep_all")
+    }
     return environment, contexts[-1], [*variables.items(), *kept]
 
 

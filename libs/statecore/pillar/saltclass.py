@@ -22,7 +22,7 @@ from statecore.model import yaml
 from statecore.model.errors import CommandError
 from statecore.render.jinja import SaltFunctions
 from statecore.render.jinja.closed import ClosedEnvironment
-from statecore.render.jinja.variables import data_copy
+from statecore.render.jinja.variables import Copied
 
 log = logging.getLogger(__name__)
 
@@ -66,9 +66,9 @@ def node_of(
     """
     seen = copy.deepcopy(dict(pillar))
     variables = {
-        "__opts__": data_copy(opts),
+        "__opts__": Copied(opts),
         "__salt__": SaltFunctions(functions),
-        "__grains__": data_copy(grains),
+        "__grains__": Copied(grains),
         "__pillar__": seen,
         "minion_id": minion_id,
     }

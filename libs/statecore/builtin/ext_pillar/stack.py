@@ -25,7 +25,7 @@ from statecore.render.filters import FILTERS, TESTS
 from statecore.render.jinja import SaltFunctions
 from statecore.render.jinja.closed import ClosedEnvironment, Limits
 from statecore.render.jinja.tags import SerializerExtension
-from statecore.render.jinja.variables import data_copy
+from statecore.render.jinja.variables import Copied
 
 log = logging.getLogger(__name__)
 
@@ -106,12 +106,12 @@ class _Layers:
         self._templates.tests.update(TESTS)
         self._templates.globals.update(
             {
-                "__opts__": data_copy(ctx.opts),
+                "__opts__": Copied(ctx.opts),
                 "__salt__": salt,
-                "__grains__": data_copy(ctx.grains),
+                "__grains__": Copied(ctx.grains),
                 "__stack__": {"traverse": traverse, "cfg_path": path},
                 "minion_id": minion_id,
-                "pillar": data_copy(pillar),
+                "pillar": Copied(pillar),
                 "pillarenv": ctx.opts.get("pillarenv"),
             }
         )

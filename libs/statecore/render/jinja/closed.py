@@ -20,13 +20,14 @@ from typing import Any, NamedTuple
 import jinja2
 from jinja2.environment import TemplateModule
 from jinja2.exceptions import SecurityError
-from jinja2.runtime import BlockReference, LoopContext, Macro, TemplateReference, Undefined
+from jinja2.runtime import BlockReference, Context, LoopContext, Macro, TemplateReference, Undefined
 from jinja2.sandbox import SandboxedEnvironment
-from jinja2.utils import Cycler, Joiner, Namespace
+from jinja2.utils import Cycler, Joiner, Namespace, missing
 from markupsafe import Markup
 
 from statecore.model.lazy import LazyMap
 from statecore.render.jinja.functions import SaltFunctions, SaltModule
+from statecore.render.jinja.variables import Copied
 
 #: Builtin types of data. All their public attributes return data.
 _DATA: frozenset[type] = frozenset(
@@ -94,11 +95,24 @@ class Limits(NamedTuple):
         )
 
 
+class ClosedContext(Context):
+    """Jinja's table of the variables of one rendering. A ``Copied`` in it is copied when the template names it."""
+
+    def resolve_or_missing(self, key: str) -> Any:
+        """Return the value of a variable, or Jinja's ``missing``."""
+        if key in self.vars:
+            return self.vars[key]
+        value = self.parent.get(key, missing)
+        return value.value() if type(value) is Copied else value
+
+
 class ClosedEnvironment(SandboxedEnvironment):
     """Jinja's environment in which a template reads and calls only what the tables of this module name.
 
     ``limits`` and ``functions`` are for filters. No template reaches them, so no template changes them.
     """
+
+    context_class = ClosedContext
 
     def __init__(
         self, *, limits: Limits | None = None, functions: Mapping[str, Any] | None = None, **options: Any

@@ -258,7 +258,7 @@ class TreeEnvironment(ClosedEnvironment):
 
 @jinja2.pass_context
 def _show_full_context(context: Context) -> dict[object, object]:
-    return {key if _is_plain(key) else repr(key): _simple(item) for key, item in context.get_all().items()}
+    return {key: _simple(context.resolve(key)) for key in context.get_all()}
 
 
 def _simple(value: object) -> object:

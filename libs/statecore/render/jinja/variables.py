@@ -44,10 +44,14 @@ def data_copy(value: object) -> object:
         return value
     if kind is dict or kind is OrderedDict:
         assert isinstance(value, dict)
+        if _SCALARS.issuperset(map(type, value.values())):
+            return value.copy()
         items = {key: each if type(each) in _SCALARS else data_copy(each) for key, each in value.items()}
         return OrderedDict(items) if kind is OrderedDict else items
     if kind is list or kind is tuple:
         assert isinstance(value, list | tuple)
+        if _SCALARS.issuperset(map(type, value)):
+            return value if isinstance(value, tuple) else value.copy()
         listed = [each if type(each) in _SCALARS else data_copy(each) for each in value]
         return listed if kind is list else tuple(listed)
     if isinstance(value, set):
@@ -90,6 +94,39 @@ def plain_data(value: object) -> object:
     return str(value)
 
 
+class Copied:
+    """A variable whose value is copied when a template first names it. Options and pillar may be large, and few templates
+    read them whole. ``ClosedContext`` gives templates the copy; they never get this object.
+    """
+
+    __slots__ = ("_made", "_original", "_plain")
+
+    def __init__(self, original: object, *, plain: bool = False) -> None:
+        """``plain``: the copy is ``plain_data``."""
+        self._original = original
+        self._plain = plain
+        self._made: object = _NOT_YET
+
+    def value(self) -> object:
+        """Return the copy, always the same one."""
+        if self._made is _NOT_YET:
+            original = self._original
+            # A lazy map may have to be compiled: it is copied when the template reads it.
+            self._made = original.changed(self._of_map) if isinstance(original, LazyMap) else self._copy(original)
+        return self._made
+
+    def _copy(self, value: object) -> object:
+        return plain_data(value) if self._plain else data_copy(value)
+
+    def _of_map(self, value: Mapping[str, object]) -> Mapping[str, object]:
+        made = self._copy({**value})
+        assert isinstance(made, Mapping)
+        return made
+
+
+_NOT_YET = object()
+
+
 class Variables:
     """The variables of the templates of one tree. The tree's own data is copied once, that of one template each time."""
 
@@ -97,28 +134,17 @@ class Variables:
         """``names`` maps the variables of every template to their values. ``plain``: templates get ``plain_data``."""
         self._plain = plain
         self._originals = {name: value for name, value in names.items() if _is_data(value)}
-        self._copies = {name: self._copied(value) for name, value in self._originals.items()}
+        self._copies = {name: Copied(value, plain=plain) for name, value in self._originals.items()}
 
     def seen(self, names: Mapping[str, object]) -> dict[str, object]:
-        """Return a template's variables with a copy in the place of each map and list."""
+        """Return a template's variables with a ``Copied`` in the place of each map and list."""
         originals = self._originals
         return {
-            name: (self._copies[name] if value is originals.get(name) else self._copied(value))
+            name: (self._copies[name] if value is originals.get(name) else Copied(value, plain=self._plain))
             if _is_data(value)
             else value
             for name, value in names.items()
         }
-
-    def _copied(self, value: object) -> object:
-        if isinstance(value, LazyMap):
-            # Copied when a template reads it first: it may have to be compiled.
-            return value.changed(self._of_map)
-        return plain_data(value) if self._plain else data_copy(value)
-
-    def _of_map(self, value: Mapping[str, object]) -> Mapping[str, object]:
-        made = self._copied({**value})
-        assert isinstance(made, Mapping)
-        return made
 
 
 def _is_data(value: object) -> bool:
