@@ -54,6 +54,12 @@ _JOB_VIEWS = "services/saltern/mworker/commands/job_views.py"
 _LIVE_ROWS = "services/saltern/kit/config/access_rows.py"
 _EVENT_VIEWS = "services/saltern/api/event_views.py"
 _AUTHORISE = "services/saltern/mworker/authorise.py"
+_YAML_LOADERS = "libs/statecore/model/yaml/loaders.py"
+_BASE_60_BY_TAG = (
+    '        if ":" in text:\n            return text\n        check_number(text, node.start_mark)\n'
+    "        return super().construct_yaml_int(node)\n"
+)
+_YAML_BOUNDS = "libs/statecore/model/yaml/bounds.py"
 
 _TREE = "libs/statecore/host/content/guarded_tree.py"
 
@@ -1355,6 +1361,126 @@ MUTATIONS = (
         "            if len(received) > _LONGEST_ANSWER:",
         "            if False:",
         "test_broken_sandbox.py::test_the_server_does_not_wait_for_a_lying_renderer",
+    ),
+    Mutation(
+        "no number is read in base 60",
+        _YAML_LOADERS,
+        "(tag, _NUMBERS.get(tag, pattern)) for tag, pattern in rows",
+        "(tag, pattern) for tag, pattern in rows",
+        "test_yaml_stalls.py::test_no_number_is_read_in_base_60[1:59-YAML]",
+        ((_BASE_60_BY_TAG, "        return super().construct_yaml_int(node)\n"),),
+    ),
+    Mutation(
+        "a tag reads no number in base 60",
+        _YAML_LOADERS,
+        _BASE_60_BY_TAG,
+        "        return super().construct_yaml_int(node)\n",
+        "test_yaml_stalls.py::test_no_number_is_read_in_base_60[1:59-YAML]",
+    ),
+    Mutation(
+        "keys of one hash are counted",
+        _YAML_BOUNDS,
+        "    if seen[number] > _EQUAL_HASHES:",
+        "    if False:",
+        "test_yaml_stalls.py::test_a_loader_of_a_user_has_the_bounds[integer keys of one hash]",
+    ),
+    Mutation(
+        "digits of a number are bounded",
+        _YAML_BOUNDS,
+        "    if len(text) > most:",
+        "    if False:",
+        "test_yaml_stalls.py::test_a_number_that_cannot_be_written_stays_text",
+    ),
+    Mutation(
+        "nested levels are counted before a document is built",
+        _YAML_BOUNDS,
+        "                if len(open_nodes) > bounds.depth:",
+        "                if False:",
+        "test_yaml_stalls.py::test_a_loader_of_a_user_has_the_bounds[nested lists]",
+    ),
+    Mutation(
+        "values of aliases are counted",
+        _YAML_BOUNDS,
+        "            if repeated > bounds.aliased:",
+        "            if False:",
+        "test_yaml_stalls.py::test_users_modules_get_the_same_bounds[aliases of aliases-its load]",
+    ),
+    Mutation(
+        "%TAG lines are counted",
+        _YAML_BOUNDS,
+        "    if \"%TAG\" in text and len(_TAG_LINE.findall(text)) > _TAG_LINES:",
+        "    if False:",
+        "test_yaml_stalls.py::test_users_modules_get_the_same_bounds[tag directives-its load]",
+    ),
+    Mutation(
+        "merged entries are counted",
+        _YAML_LOADERS,
+        "                if self._merged > self.bounds.aliased:",
+        "                if False:",
+        "test_yaml_stalls.py::test_a_document_takes_no_longer_than_a_plain_one[merge keys inside each other-SLS]",
+    ),
+    Mutation(
+        "a minion's right to a function comes before its arguments",
+        "services/saltern/mworker/commands/peers.py",
+        "[name for name in _functions(load) if not named(sender.rights, name)]",
+        "[]",
+        "test_arguments_of_minions.py::test_without_the_functions_right_no_argument_is_parsed",
+    ),
+    Mutation(
+        "a long list as text is not parsed",
+        "services/saltern/kit/command/arguments.py",
+        "    if len(text) > MOST_SENT and text.lstrip(\" \").startswith((\"[\", \"{\")):",
+        "    if False:",
+        "test_yaml_stalls.py::test_a_long_argument_of_a_request_is_not_parsed",
+    ),
+    Mutation(
+        "the lists of a request are bounded together",
+        "services/saltern/kit/command/arguments.py",
+        "    if together > MOST_TOGETHER:",
+        "    if False:",
+        "test_arguments_of_minions.py::test_no_argument_of_a_minion_keeps_a_worker_busy",
+    ),
+    Mutation(
+        "a login is short",
+        "services/saltern/api/server.py",
+        "        if most and len(body) > most:",
+        "        if False:",
+        "test_broken_requests.py::test_a_login_is_short",
+    ),
+    Mutation(
+        "long YAML is parsed for sessions alone",
+        "services/saltern/api/bodies.py",
+        "    if not known and reader is _yaml and len(body) > _STRANGERS_YAML:",
+        "    if False:",
+        "test_broken_requests.py::test_long_yaml_is_parsed_for_sessions_alone",
+    ),
+    Mutation(
+        "Transfer-Encoding beside Content-Length closes the connection",
+        "services/saltern/api/guard.py",
+        "_bad_framing(scope) or self._refused(scope)",
+        "self._refused(scope)",
+        "test_broken_requests.py::test_an_ambiguous_request_closes_the_connection",
+    ),
+    Mutation(
+        "a body that ends early leaves no stack trace",
+        "services/saltern/api/answers.py",
+        "    if isinstance(error, ClientDisconnect):",
+        "    if False:",
+        "test_broken_requests.py::test_a_broken_request_leaves_no_stack_trace",
+    ),
+    Mutation(
+        "NaN and infinity are no JSON",
+        "services/saltern/api/bodies.py",
+        "json.loads(text, parse_constant=_no_number, parse_float=_finite)",
+        "json.loads(text)",
+        "test_broken_requests.py::test_an_odd_body_is_answered_with_400",
+    ),
+    Mutation(
+        "an infinite share is no batch",
+        "services/saltern/kit/jobs/batch.py",
+        "        if not math.isfinite(share):\n            raise ValueError(text)\n",
+        "",
+        "test_broken_requests.py::test_an_odd_batch_is_no_size",
     ),
 )  # fmt: skip
 

@@ -13,6 +13,9 @@ SALT_VERSION = "3008.3"
 #: Version of this code, by semantic versioning: of the last release, or of the next one until it is released.
 SALTERN_VERSION = "0.1.0"
 
+#: Most characters of a version that are compared.
+_CHARACTERS = 200
+
 _OURS = "+saltern."
 
 
@@ -30,4 +33,6 @@ def compared(version: str) -> tuple[list[int], list[int]]:
 
 
 def _numbers(version: str) -> list[int]:
-    return [int("".join(char for char in part if char.isdigit()) or 0) for part in version.split(".")]
+    # A minion's grain: a longer number is none of a version, and Python refuses to convert it.
+    parts = ("".join(char for char in part if char.isdecimal()) for part in version[:_CHARACTERS].split("."))
+    return [int(part or 0) for part in parts]

@@ -29,6 +29,9 @@ DEFAULT_DELIMITER = ":"
 #: Node groups may refer to each other. A deeper nesting means that a group refers to itself.
 _MAX_GROUP_DEPTH = 20
 
+#: Most characters of a glob. An id has at most 255; a grain's value may be longer.
+_LONGEST_GLOB = 4096
+
 #: Most parts of an expression KEY:KEY:VALUE. Every split into path and value is compared, so the time grows with the square.
 _MOST_PARTS = 64
 
@@ -156,8 +159,17 @@ def _text(tgt: object, kind: str) -> str:
     return tgt
 
 
+def glob_pattern(glob: str) -> re.Pattern[str]:
+    """Return the compiled pattern of a glob, as fnmatch has it. Raises TargetError for one of more than 4,096 characters."""
+    if len(glob) > _LONGEST_GLOB:
+        raise TargetError(f"a glob has at most {_LONGEST_GLOB} characters, not {len(glob)}")
+    head, bracket, rest = glob.rpartition("]")
+    # fnmatch looks for the end of each bracket again, in quadratic time; behind the last one it finds none.
+    return re.compile(fnmatch.translate(head + bracket + rest.replace("[", "[[]")))
+
+
 def _glob(tgt: object, language: _Language) -> Matcher:
-    pattern = re.compile(fnmatch.translate(_text(tgt, "glob")))
+    pattern = glob_pattern(_text(tgt, "glob"))
     return lambda subject: pattern.match(subject.id) is not None
 
 
@@ -317,7 +329,7 @@ def _spelled_out(words: Sequence[str], language: _Language) -> Iterator[str]:
 
 
 def _glob_test(pattern: str) -> Callable[[str], bool]:
-    compiled = re.compile(fnmatch.translate(pattern.lower()))
+    compiled = glob_pattern(pattern.lower())
     return lambda value: compiled.match(value.lower()) is not None
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from starlette.requests import ClientDisconnect
+
 from saltern.api.bodies import BodyFault
 from saltern.api.clients import ChunkError
 from saltern.kit.links.control import ControlError, ControlTimeout
@@ -49,6 +51,8 @@ def status_of(error: Exception, *, debug: bool) -> tuple[int, str]:
         return _REFUSALS.get(error.name, 500), error.message
     if isinstance(error, ControlTimeout | Busy):
         return 503, "Salt Master is not available."
+    if isinstance(error, ClientDisconnect):
+        return 400, "the request ended before its body did"
     if isinstance(error, TimeoutError):
         return 504, "the function did not end in time; it goes on"
     return 500, f"{type(error).__name__}: {error}" if debug else "An unexpected error occurred"

@@ -23,7 +23,7 @@ from starlette.websockets import WebSocket
 
 from saltern.api import console, typed_calls
 from saltern.api.answers import Refused
-from saltern.api.bodies import BodyFault, lowstate_of, read_body
+from saltern.api.bodies import MOST_OF_LOGIN, BodyFault, lowstate_of, read_body
 from saltern.api.clients import Chunk
 from saltern.api.guard import Guard, address_of
 from saltern.api.openapi import document, page
@@ -59,7 +59,7 @@ async def run(api: Api, request: Request) -> Response:
     and password.
     """
     found: list[object] = []
-    for chunk in lowstate_of(await api.value(request)):
+    for chunk in lowstate_of(await api.value(request, known=False)):
         token, made = await with_credentials(api.logins, api.sessions, chunk, address_of(request.scope))
         try:
             found += await api.run(request, [chunk], token)
@@ -76,7 +76,7 @@ async def login_page(api: Api, request: Request) -> Response:
 
 async def login(api: Api, request: Request) -> Response:
     """Answer ``POST /login`` with a new session, for a user name and password or for a bearer token."""
-    value = await api.value(request)
+    value = await api.value(request, known=False, most=MOST_OF_LOGIN)
     given = value[0] if isinstance(value, list) and value else value
     fields = dict(given) if isinstance(given, Mapping) else {}
     kind, _, bearer = request.headers.get("authorization", "").partition(" ")
@@ -132,7 +132,7 @@ async def token(api: Api, request: Request) -> Response:
     ``return``.
     """
     found = []
-    for creds in lowstate_of(await api.value(request)):
+    for creds in lowstate_of(await api.value(request, known=False, most=MOST_OF_LOGIN)):
         if any(name not in creds for name in ("username", "password", "eauth")):
             raise Refused(400, 'Require "username", "password", and "eauth" params')
         wanted = {name: creds.get(name) for name in ("username", "password", "eauth", "token_expire")}
@@ -192,7 +192,7 @@ async def new_key(api: Api, request: Request) -> Response:
     """Answer ``POST /keys`` with a key pair for a new minion, as a tar archive; the master has accepted the key
     already. The body contains the user's credentials.
     """
-    chunks = lowstate_of(await api.value(request))
+    chunks = lowstate_of(await api.value(request, known=False))
     chunk: dict[str, Any] = chunks[0] if chunks else {}
     if "mid" not in chunk:
         raise Refused(400, "'mid' names the minion")
@@ -232,7 +232,8 @@ async def hook(api: Api, request: Request) -> Response:
     if not api.settings.webhook_disable_auth:
         await api.signed_in(request)
     body = await request.body()
-    post = read_body(request.headers.get("content-type", ""), body)
+    known = not api.settings.webhook_disable_auth
+    post = read_body(request.headers.get("content-type", ""), body, known=known)
     headers = {name.title(): text for name, text in request.headers.items() if name not in _PRIVATE}
     path = [part for part in str(request.path_params.get("path", "")).split("/") if part]
     data = {"body": body.decode("utf-8", "replace"), "post": post or {}, "headers": headers}

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NoReturn
 from urllib.parse import parse_qsl
 
+from saltern.kit.command.arguments import MOST_SENT, check_length
 from statecore.model import yaml
+from statecore.model.errors import InvocationError
 
 #: Types of answers, the first one by default.
 JSON, YAML = "application/json", "application/x-yaml"
 
 #: Most fields of a form.
 _FIELDS = 1000
+
+#: Most bytes of a login; a bearer token is the largest part of one.
+MOST_OF_LOGIN = 16_384
+#: Most characters of a YAML document from a sender without a session. JSON and forms are parsed faster.
+_STRANGERS_YAML = 65_536
 
 
 class BodyFault(Exception):
@@ -24,9 +32,9 @@ class BodyFault(Exception):
         self.status = status
 
 
-def read_body(kind: str, body: bytes) -> object:
+def read_body(kind: str, body: bytes, *, known: bool = True) -> object:
     """Parse the body of a request and return its data; None for an empty body. ``kind``: the header Content-Type.
-    Raises BodyFault.
+    ``known``: the request has a session; without one a YAML document is short. Raises BodyFault.
     """
     if not body:
         return None
@@ -34,6 +42,8 @@ def read_body(kind: str, body: bytes) -> object:
     reader = _READERS.get(name)
     if reader is None:
         raise BodyFault(406, f"Content type not supported: {name}; there are {', '.join(_READERS)}")
+    if not known and reader is _yaml and len(body) > _STRANGERS_YAML:
+        raise BodyFault(413, f"a YAML body without a session has at most {_STRANGERS_YAML} bytes; send JSON")
     try:
         return reader(body.decode("utf-8"))
     except UnicodeDecodeError as error:
@@ -43,10 +53,22 @@ def read_body(kind: str, body: bytes) -> object:
 
 
 def _json(text: str) -> object:
+    """Parse JSON. NaN, Infinity and numbers that are too large for a float are no JSON: no answer could hold them."""
     try:
-        return json.loads(text)
+        return json.loads(text, parse_constant=_no_number, parse_float=_finite)
     except ValueError as error:
         raise BodyFault(400, f"Invalid JSON document: {error}") from error
+
+
+def _no_number(word: str) -> NoReturn:
+    raise ValueError(f"{word} is no number of JSON")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"the number {text[:40]} is too large")
+    return number
 
 
 def _yaml(text: str) -> object:
@@ -76,14 +98,23 @@ def _form(text: str) -> object:
         fields.setdefault(name, []).append(value)
     found: dict[str, object] = {name: values[0] if len(values) == 1 else values for name, values in fields.items()}
     if "arg" in fields:
-        found["arg"] = [_yaml_or_text(value) for value in fields["arg"]]
+        found["arg"] = [_yaml_or_text("arg", value) for value in fields["arg"]]
     if "kwarg" in fields:
-        found["kwarg"] = _yaml_or_text(fields["kwarg"][-1])
+        found["kwarg"] = _yaml_or_text("kwarg", fields["kwarg"][-1])
     return found
 
 
-def _yaml_or_text(text: str) -> object:
-    """Parse an argument as Salt's command line does: as YAML, but a text that YAML would turn into a date stays text."""
+def _yaml_or_text(name: str, text: str) -> object:
+    """Parse an argument as Salt's command line does: as YAML, but a text that YAML would turn into a date stays text.
+
+    A text of more than MOST_SENT characters stays text, too. Raises BodyFault if it is a list or map.
+    """
+    if len(text) > MOST_SENT:
+        try:
+            check_length(name, text)
+        except InvocationError as error:
+            raise BodyFault(400, str(error)) from error
+        return text
     try:
         value = _yaml(text)
     except BodyFault:

@@ -191,6 +191,13 @@ class HttpConnection(_UnreadLimit, H11Protocol):
             self._admitted = False
             websocket.address = self._address
 
+    def send_400_response(self, msg: str) -> None:
+        """Answer an invalid request with 400 and close the connection; close it at once if an answer has begun."""
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            super().send_400_response(msg)
+        else:
+            self.transport.close()
+
     def _await_request(self) -> None:
         self._stop_timer()
         self._before = self.cycle

@@ -90,7 +90,7 @@ class Guard:
             await send(message)
 
         try:
-            refused = self._refused(scope)
+            refused = _bad_framing(scope) or self._refused(scope)
             if refused is not None and scope["type"] == "http":
                 await refused(scope, receive, sending)
             elif refused is not None:
@@ -188,6 +188,22 @@ def shown_path(scope: Scope) -> str:
         for part in scope["path"].split("/")
     )
     return "/".join(shown)
+
+
+def _bad_framing(scope: Scope) -> Response | None:
+    """Return the refusal of a request whose end a proxy may see elsewhere than this server; None for another request.
+
+    Such a request has Transfer-Encoding beside Content-Length, or Transfer-Encoding in HTTP/1.0. The connection is
+    closed after the answer, so that no byte behind it is read as a request.
+    Source: RFC 9112, section 6.1
+    """
+    names = {name for name, _ in scope["headers"]}
+    if b"transfer-encoding" not in names:
+        return None
+    if b"content-length" not in names and scope.get("http_version") != "1.0":
+        return None
+    text = "a request has Transfer-Encoding or Content-Length, not both; HTTP/1.0 has no Transfer-Encoding"
+    return JSONResponse({"status": 400, "return": text}, 400, headers={"Connection": "close"})
 
 
 async def _discard(receive: Receive, end: float) -> None:

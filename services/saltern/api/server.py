@@ -12,7 +12,7 @@ from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response
 
 from saltern.api.answers import Refused, status_of
-from saltern.api.bodies import JSON, accepted, read_body, written
+from saltern.api.bodies import JSON, BodyFault, accepted, read_body, written
 from saltern.api.clients import Clients, Values
 from saltern.api.event_feed import EventFeed
 from saltern.api.guard import address_of, check_origin, shown_path
@@ -82,9 +82,15 @@ class Api:
         request.state.notes["user"] = user.name
         return token, user
 
-    async def value(self, request: Request) -> object:
-        """Return the data in the body of a request, such as a list of chunks. Raises BodyFault."""
-        return read_body(request.headers.get("content-type", ""), await request.body())
+    async def value(self, request: Request, *, known: bool = True, most: int = 0) -> object:
+        """Return the data in the body of a request, such as a list of chunks. Raises BodyFault.
+
+        ``known``: the session is known. ``most``: largest number of bytes, if it is less than that of every request.
+        """
+        body = await request.body()
+        if most and len(body) > most:
+            raise BodyFault(413, f"the body is larger than {most} bytes")
+        return read_body(request.headers.get("content-type", ""), body, known=known)
 
     async def run(self, request: Request, chunks: list[dict[str, Any]], token: str) -> list[object]:
         """Run chunks of low data one after the other with the rights of the token's user. Return the list of their

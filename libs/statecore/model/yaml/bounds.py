@@ -25,6 +25,8 @@ else:
 
 #: Largest number of characters of a number. Python refuses to convert more decimal digits, so Salt does, too.
 DIGITS = 4_300
+#: Largest number of characters of a hexadecimal number: it has at most as many decimal digits, so that it can be written.
+_HEX_DIGITS = 3_500
 
 #: Largest number of keys with an equal hash in one map. The hash of an integer is its remainder of ``_MODULUS``.
 _EQUAL_HASHES = 64
@@ -97,9 +99,10 @@ def guard(text: str, bounds: Bounds) -> None:
 
 
 def check_number(text: str, mark: yaml.Mark | None) -> None:
-    """Raise BoundExceeded if a number has more characters than Python converts."""
-    if len(text) > DIGITS:
-        raise BoundExceeded(f"a number has {len(text)} characters; the limit is {DIGITS}", mark)
+    """Raise BoundExceeded if a number has more characters than Python converts from text, or back to text."""
+    most = _HEX_DIGITS if "x" in text[:3] else DIGITS
+    if len(text) > most:
+        raise BoundExceeded(f"a number has {len(text)} characters; the limit is {most}", mark)
 
 
 def count_hash(key: object, seen: dict[int, int] | None, mark: yaml.Mark | None) -> dict[int, int] | None:

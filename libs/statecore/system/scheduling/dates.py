@@ -29,6 +29,9 @@ else:
 
 _WORDS = re.compile(r"\b(today|tomorrow)\b")
 
+#: Most characters of a date: the parser of dates takes quadratic time.
+_LONGEST = 200
+
 #: Abbreviations of weekdays that dateutil does not know -> the letters that it knows.
 _WEEKDAYS = re.compile(r"\b(tue|wed|thu)(?:s|r|rs)\b")
 
@@ -50,6 +53,8 @@ def parse_date(value: object, now: datetime) -> datetime:
         return datetime.combine(value, time())
     if not isinstance(value, str):
         raise ValueError(f"{value!r} is not a date; write a text such as 2026-01-31 or 5:00pm")
+    if len(value) > _LONGEST:
+        raise ValueError(f"a date has at most {_LONGEST} characters, not {len(value)}")
     text = value.strip().lower()
     if text == "now":
         return now

@@ -12,6 +12,7 @@ import textwrap
 from collections.abc import Iterable, Mapping
 
 from statecore.model import yaml
+from statecore.model.errors import InvocationError
 
 #: ``name=value``, but not ``name==value``.
 _KEYWORD = re.compile(r"([^\d\W][\w.-]*)=(?!=)(.*)\Z", re.DOTALL)
@@ -24,8 +25,46 @@ _PLAIN = re.compile(r"[A-Za-z_/][\w./@*+,=-]*\Z", re.ASCII)
 
 _RESERVED = frozenset({"true", "false", "yes", "no", "on", "off", "null", "none"})
 
+#: Most characters of one argument in a request that are read as YAML. What a user types into a command has no such limit.
+MOST_SENT = 65_536
+#: The same for all arguments of a request that begin like lists or maps.
+MOST_TOGETHER = 262_144
+
 #: Digits with underscores: YAML would join them to a number.
 _GROUPED_DIGITS = re.compile(r"(?=.*_)[\d_]+\Z", re.ASCII)
+
+
+def sent_value(name: str, text: str) -> object:
+    """Return the value of one argument's text in a request: as ``value_of`` does if it has at most MOST_SENT characters.
+
+    A longer text stays text. Raise InvocationError if it is a longer list or map, which a sender can send as such.
+    """
+    if len(text) <= MOST_SENT:
+        return value_of(text)
+    check_length(name, text)
+    return text
+
+
+def check_together(given: Iterable[object]) -> None:
+    """Raise InvocationError if the arguments' texts of one request that begin like lists or maps have more than
+    MOST_TOGETHER characters in all.
+    """
+    texts = (found[2] if (found := _KEYWORD.match(one)) else one for one in given if isinstance(one, str))
+    together = sum(len(text) for text in texts if text.lstrip(" ").startswith(("[", "{")))
+    if together > MOST_TOGETHER:
+        raise InvocationError(
+            f"the lists and maps that the arguments hold as text have {together} characters; at most {MOST_TOGETHER}"
+            " are read as YAML: send lists and maps themselves (JSON body of the API, salt's command line)"
+        )
+
+
+def check_length(name: str, text: str) -> None:
+    """Raise InvocationError if an argument's text begins like a list or a map and has more than MOST_SENT characters."""
+    if len(text) > MOST_SENT and text.lstrip(" ").startswith(("[", "{")):
+        raise InvocationError(
+            f"the argument {name} is a list or map of {len(text)} characters as text; at most {MOST_SENT} are read as"
+            " YAML: send the list or map itself (JSON body of the API, salt's command line), or read it from a file"
+        )
 
 
 def value_of(word: str) -> object:
@@ -61,21 +100,25 @@ def _is_meant(word: str, value: object) -> bool:
     return isinstance(value, str | int | float)
 
 
-def parse_arguments(words: Iterable[str], no_parse: Iterable[str] = ()) -> tuple[list[object], dict[str, object]]:
+def parse_arguments(
+    words: Iterable[str], no_parse: Iterable[str] = (), *, sent: bool = False
+) -> tuple[list[object], dict[str, object]]:
     """Return (positional, keyword) arguments of an execution function from the words of a command line.
 
-    Values of the keywords in ``no_parse`` stay texts.
+    Values of the keywords in ``no_parse`` stay texts. ``sent``: the words came in a request. Then one of more than
+    MOST_SENT characters is not parsed; raise InvocationError if it is a list or map.
     """
+    read = sent_value if sent else _typed_value
     as_text = frozenset(no_parse)
     positional: list[object] = []
     keyword: dict[str, object] = {}
     for word in words:
         match = _KEYWORD.match(word)
         if match is None or "\n" in word:
-            positional.append(_not_a_jid(value_of(word)))
+            positional.append(_not_a_jid(read(str(len(positional) + 1), word)))
         else:
             name, text = match.groups()
-            keyword[name] = text if name in as_text else value_of(text)
+            keyword[name] = text if name in as_text else read(name, text)
     return positional, keyword
 
 
@@ -97,16 +140,22 @@ def sendable(keyword: Mapping[str, object]) -> dict[str, object]:
     return {name: _not_a_jid(value) for name, value in keyword.items()}
 
 
-def read_arguments(given: Iterable[object]) -> tuple[list[object], dict[str, object]]:
+def read_arguments(given: Iterable[object], *, sent: bool = False) -> tuple[list[object], dict[str, object]]:
     """Return the (positional, keyword) arguments of an execution function from the list ``arg`` of a publication.
 
     This is the only reading of that list: the master decides by it who may publish the job, and publishes what it read;
     minions call the function by it. A map with ``__kwarg__: True`` holds keyword arguments, and so does a text
     ``name=value`` of one line; a later one replaces an earlier one of the same name. Every other value is positional.
+    ``sent``: the list came in a request to the master. Then a text of more than MOST_SENT characters is not parsed;
+    raise InvocationError if it is a list or map.
     Salt: salt/minion.py, load_args_and_kwargs
     """
+    read = sent_value if sent else _typed_value
     positional: list[object] = []
     keyword: dict[str, object] = {}
+    given = list(given)
+    if sent:
+        check_together(given)
     for one in given:
         if isinstance(one, Mapping) and "__kwarg__" in one:
             named = {str(name): value for name, value in one.items() if name != "__kwarg__"}
@@ -116,10 +165,14 @@ def read_arguments(given: Iterable[object]) -> tuple[list[object], dict[str, obj
                 # Salt's minions remove the mark from a map that is an ordinary argument.
                 positional.append(named)
         elif isinstance(one, str) and (match := _SENT_KEYWORD.match(one)):
-            keyword[match[1]] = value_of(match[2])
+            keyword[match[1]] = read(match[1], match[2])
         else:
             positional.append(one)
     return positional, keyword
+
+
+def _typed_value(name: str, text: str) -> object:
+    return value_of(text)
 
 
 def _not_a_jid(value: object) -> object:

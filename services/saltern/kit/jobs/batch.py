@@ -29,6 +29,8 @@ def batch_size(text: str, minions: int) -> int:
     """
     if text.endswith("%"):
         share = float(text[:-1]) * minions / 100
+        if not math.isfinite(share):
+            raise ValueError(text)
         size = math.ceil(share) if share < 1 else int(share)
     else:
         size = int(text)

@@ -268,6 +268,29 @@ def _rows_of_minion(rules: Mapping[str, object], minion_id: str) -> Iterator[obj
 # ------------------------------------------------------------------------------------------------ what a rule allows
 
 
+def named(rights: Rights, fun: str) -> bool:
+    """Return whether a rule of a minion names an execution function, for some target and some arguments.
+
+    ``decide`` needs the arguments. This decision comes before they are parsed.
+    """
+    if rights.no_circles and fun.startswith(_PUBLISHES):
+        return False
+    return any(matches(pattern, fun) for rule in rights.rules for pattern in _patterns(rule))
+
+
+def _patterns(rule: object) -> Iterator[str]:
+    """Yield the expressions of execution functions in a rule."""
+    if isinstance(rule, str):
+        yield rule
+    elif isinstance(rule, Mapping) and len(rule) == 1:
+        ((target, functions),) = rule.items()
+        for condition in () if str(target).startswith("@") else _listed(functions):
+            if isinstance(condition, str):
+                yield condition
+            elif isinstance(condition, Mapping) and len(condition) == 1:
+                yield str(next(iter(condition)))
+
+
 def _targets(rights: Rights, kind: Kind, call: Call) -> Iterator[str]:
     if kind is Kind.PUBLISH:
         if rights.no_circles and call.fun.startswith(_PUBLISHES):

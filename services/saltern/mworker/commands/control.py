@@ -24,6 +24,7 @@ from saltwire import tags
 from saltwire.errors import OwnFault, PeerFault
 from saltwire.jid import is_jid, next_jid
 from saltwire.pack import packb, unpackb
+from statecore.model.errors import InvocationError
 from statecore.model.lazy import lazy_module
 from statecore.model.nearest import close_matches
 from statecore.model.redaction import shown_arguments
@@ -242,11 +243,18 @@ def calls_of(fields: Mapping[str, object]) -> list[Call]:
         raise ControlError("InvocationError", f"the arguments cannot be sent to a minion: {error}") from error
     groups = received if isinstance(received, list) else []
     if isinstance(fun, str):
-        return [Call(fun, *read_arguments(groups))]
+        return [_call_of(fun, groups)]
     if len(groups) > len(fun) or not all(isinstance(group, list) for group in groups):
         raise ControlError("InvocationError", "arg must be a list of lists, one for each of several functions")
     groups += [[] for _ in fun[len(groups) :]]
-    return [Call(name, *read_arguments(group)) for name, group in zip(fun, groups, strict=True)]
+    return [_call_of(name, group) for name, group in zip(fun, groups, strict=True)]
+
+
+def _call_of(fun: str, arg: list[object]) -> Call:
+    try:
+        return Call(fun, *read_arguments(arg, sent=True))
+    except InvocationError as error:
+        raise ControlError("InvocationError", str(error)) from error
 
 
 def published_arguments(fun: str | list[str], calls: Sequence[Call]) -> list[object]:

@@ -5,7 +5,6 @@ Names, arguments and results are Salt's (Salt: salt/wheel/key.py); ``key.import`
 
 from __future__ import annotations
 
-import fnmatch
 import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -19,6 +18,8 @@ from saltwire import tags
 from saltwire.errors import PeerFault
 from saltwire.ids import is_minion_id
 from saltwire.keys import PrivateKey, PublicKey, canonical_pem
+from statecore.model.errors import TargetError
+from statecore.targeting.match import glob_pattern
 
 #: Map of state in the store to the list name in Salt's answers.
 LISTS: Mapping[str, str] = {
@@ -435,7 +436,11 @@ def _wanted(kwarg: Mapping[str, object]) -> Callable[[str], bool]:
     match = kwarg.get("match", "*")
     if isinstance(match, str):
         patterns = [part.strip() for part in match.split(",") if part.strip()]
-        return lambda minion: any(fnmatch.fnmatchcase(minion, pattern) for pattern in patterns)
+        try:
+            globs = [glob_pattern(pattern) for pattern in patterns]
+        except TargetError as error:
+            raise ControlError("InvocationError", f"match: {error}") from error
+        return lambda minion: any(glob.match(minion) is not None for glob in globs)
     if isinstance(match, Sequence):
         # A list contains exact ids; one that looks like a glob is no glob.
         return frozenset(map(str, match)).__contains__

@@ -15,11 +15,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from saltern.kit.command.arguments import parse_arguments
+from saltern.kit.command.arguments import check_together, parse_arguments
 from saltern.kit.config.master import MasterOptions
 from saltern.kit.links.answers import PublishAnswer
 from saltern.kit.links.control import ControlError
-from saltern.kit.links.rights import Call, Kind, runners_of_minion, wheels_of_minion
+from saltern.kit.links.rights import Call, Kind, named, runners_of_minion, wheels_of_minion
 from saltern.mworker.authorise import NotAllowed, decided, reached
 from saltern.mworker.commands import control, wheel
 from saltern.mworker.deferred_reply import DeferredReply
@@ -27,6 +27,7 @@ from saltern.mworker.runners.runner import RunnerCall, RunnerTools, run_runner, 
 from saltern.mworker.senders import sender_minion
 from saltern.mworker.worker_context import WorkerContext
 from saltwire.errors import PeerFault
+from statecore.model.errors import InvocationError
 
 #: Marks the reply to a runner's request with ``form: full``: a runner's own value could be any map.
 _FULL: Mapping[str, Any] = MappingProxyType({"form": "full"})
@@ -98,8 +99,8 @@ def runner(context: WorkerContext, minion_id: str, load: Mapping[str, Any]) -> A
         return _refused(context, minion_id, load, error.message)
     if decision.refused:
         return _refused(context, minion_id, load, _how_to_allow("peer_run", minion_id, fun, "", f"[{fun}]"))
-    arg, kwarg = _parsed(load["arg"], load.get("no_parse"))
     try:
+        arg, kwarg = _parsed(load["arg"], load.get("no_parse"))
         call = control.runner_call(context, fun, arg, kwarg, minion_id, sender_minion(context.rows, minion_id))
     except ControlError as error:
         return {**_FULL, "return": error.message, "success": False, "jid": ""} if full else error.message
@@ -164,6 +165,10 @@ def _published(context: WorkerContext, minion_id: str, load: Mapping[str, object
     """
     if any(name not in load for name in _NEEDED) or not isinstance(load["arg"], list):
         raise ControlError("InvocationError", f"a job needs {', '.join(_NEEDED)}")
+    sender = sender_minion(context.rows, minion_id)
+    # Rights by name come first: a minion without them has no argument parsed.
+    if unnamed := [name for name in _functions(load) if not named(sender.rights, name)]:
+        raise _not_allowed(minion_id, unnamed[0])
     parsed = _calls(load)
     fun = [call.fun for call in parsed] if len(parsed) > 1 else parsed[0].fun
     asked = {"fun": fun, "arg": control.published_arguments(fun, parsed)}
@@ -172,13 +177,10 @@ def _published(context: WorkerContext, minion_id: str, load: Mapping[str, object
     tgt, tgt_type = load["tgt"], str(load.get("tgt_type") or "glob")
     if tgt_type.startswith("node"):
         tgt_type = "nodegroup"
-    sender = sender_minion(context.rows, minion_id)
     try:
         reach = reached(context, sender.rights, calls, tgt, tgt_type, peer=True)
     except NotAllowed as error:
-        raise ControlError(
-            "AuthorizationError", _how_to_allow("peer", minion_id, str(error), "there", f"[{error}]")
-        ) from error
+        raise _not_allowed(minion_id, str(error)) from error
     fields = {
         **asked,
         "tgt": tgt,
@@ -190,17 +192,26 @@ def _published(context: WorkerContext, minion_id: str, load: Mapping[str, object
     return control.published(context, sender, fields, {"id": minion_id}, reach)
 
 
+def _not_allowed(minion_id: str, fun: str) -> ControlError:
+    return ControlError("AuthorizationError", _how_to_allow("peer", minion_id, fun, "there", f"[{fun}]"))
+
+
+def _functions(load: Mapping[str, Any]) -> list[str]:
+    """Return the names of the functions of a minion's publish request. Raises ControlError."""
+    fun = load["fun"]
+    if not isinstance(fun, str) or not fun:
+        raise ControlError("InvocationError", "fun must be the name of a function, or several names with commas")
+    return [name.strip() for name in fun.split(",")] if "," in fun else [fun]
+
+
 def _calls(load: Mapping[str, Any]) -> list[Call]:
     """Return a list of Calls: the functions of a minion's publish request, each with its arguments.
 
     ``fun`` may name several functions with commas; each argument is then a list, or words with spaces. Raises ControlError.
     """
-    fun, no_parse = load["fun"], load.get("no_parse")
-    if not isinstance(fun, str) or not fun:
-        raise ControlError("InvocationError", f"fun must be the name of a function, not {fun!r}")
-    if "," not in fun:
-        return [Call(fun, *_parsed(load["arg"], no_parse))]
-    names = [name.strip() for name in fun.split(",")]
+    names, no_parse = _functions(load), load.get("no_parse")
+    if "," not in load["fun"]:
+        return [Call(names[0], *_parsed(load["arg"], no_parse))]
     groups = [one.split() if isinstance(one, str) else one for one in load["arg"]]
     groups += [[] for _ in names[len(groups) :]]
     if len(groups) != len(names) or not all(isinstance(group, list) for group in groups):
@@ -209,19 +220,26 @@ def _calls(load: Mapping[str, Any]) -> list[Call]:
 
 
 def _parsed(given: Sequence[object], no_parse: object) -> tuple[list[Any], dict[str, Any]]:
-    """Return (positional, keyword) arguments: texts are parsed as on a command line, other values stay as they are."""
+    """Return (positional, keyword) arguments: texts are parsed as on a command line, other values stay as they are.
+
+    Raises ControlError if a text is too long to be parsed.
+    """
     as_text = no_parse if isinstance(no_parse, list) else []
     positional: list[Any] = []
     keywords: dict[str, Any] = {}
-    for one in given:
-        if isinstance(one, str):
-            words, named = parse_arguments([one], as_text)
-            positional += words
-            keywords |= named
-        elif isinstance(one, Mapping) and one.get("__kwarg__") is True:
-            keywords |= {str(name): value for name, value in one.items() if name != "__kwarg__"}
-        else:
-            positional.append(one)
+    try:
+        check_together(given)
+        for one in given:
+            if isinstance(one, str):
+                words, by_name = parse_arguments([one], as_text, sent=True)
+                positional += words
+                keywords |= by_name
+            elif isinstance(one, Mapping) and one.get("__kwarg__") is True:
+                keywords |= {str(name): value for name, value in one.items() if name != "__kwarg__"}
+            else:
+                positional.append(one)
+    except InvocationError as error:
+        raise ControlError("InvocationError", str(error)) from error
     return positional, keywords
 
 

@@ -22,6 +22,9 @@ MOST = 100_000
 #: Most minions that globs may match; each costs a query of its index.
 MOST_MINIONS = 500
 
+#: Most characters of a glob.
+_LONGEST_GLOB = 1024
+
 #: Forms of a time besides ISO 8601; the first is that of StartTime.
 _TIME_FORMS = (
     *("%Y, %b %d %H:%M:%S.%f", "%Y, %b %d %H:%M:%S", "%Y, %b %d %H:%M", "%Y, %b %d", "%b %d %Y %H:%M:%S"),
@@ -126,7 +129,14 @@ def names_of(given: object, name: str) -> tuple[str, ...]:
     parts = [str(part).strip() for part in (given if isinstance(given, list) else str(given).split(","))]
     if not all(parts):
         raise FilterFault(f"{name}: a name is empty in {given!r}")
-    return tuple(dict.fromkeys(parts))
+    return tuple(dict.fromkeys(_bounded(name, part) for part in parts))
+
+
+def _bounded(name: str, glob: str) -> str:
+    """Return a name of a filter. Raise FilterFault for a glob that takes long to compile."""
+    if len(glob) > _LONGEST_GLOB and is_glob(glob):
+        raise FilterFault(f"{name}: a glob has at most {_LONGEST_GLOB} characters, not {len(glob)}")
+    return glob
 
 
 def _targets(given: object) -> tuple[str, ...]:
@@ -135,7 +145,7 @@ def _targets(given: object) -> tuple[str, ...]:
         return ()
     if isinstance(given, Mapping):
         raise FilterFault(f"target is a target as it was written, not {given!r}")
-    return (",".join(map(str, given)) if isinstance(given, list) else str(given),)
+    return (_bounded("target", ",".join(map(str, given)) if isinstance(given, list) else str(given)),)
 
 
 def _minions(names: tuple[str, ...], like: Callable[[Sequence[str]], Sequence[str]]) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
-_CONDITION = re.compile(r"\s*(<=|>=|!=|==|=|<>|<|>)?\s*(.*?)\s*$")
+_CONDITION = re.compile(r"(<=|>=|!=|==|=|<>|<|>)?\s*(.*)$")
 
 #: Operator -> function that returns True if it holds for the result of comparing installed and wanted version.
 _HOLDS: Mapping[str, Callable[[int], bool]] = {
@@ -35,7 +35,7 @@ def conditions(text: str) -> list[tuple[str, str]]:
     """
     found: list[tuple[str, str]] = []
     for piece in text.split(","):
-        match = _CONDITION.match(piece)
+        match = _CONDITION.match(piece.strip())
         if match and match[2]:
             operator = match[1] or "=="
             found.append(("==" if operator == "=" else operator, match[2]))

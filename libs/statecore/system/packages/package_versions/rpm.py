@@ -6,6 +6,8 @@ import re
 
 #: Separators between the parts of a version. They are ignored.
 _SEPARATORS = re.compile(r"[^a-zA-Z0-9~^]*")
+#: Most digits of an epoch.
+_EPOCH = 20
 _PART = re.compile(r"[0-9]+|[a-zA-Z]+")
 
 
@@ -23,37 +25,44 @@ def compare(left: str, right: str, *, ignore_epoch: bool = False) -> int:
 def split(version: str) -> tuple[int, str, str]:
     """Return (epoch or 0, version, release or "") of an RPM version."""
     head, separator, rest = version.strip().partition(":")
-    epoch, body = (int(head), rest) if separator and head.isascii() and head.isdigit() else (0, version.strip())
+    has_epoch = separator and head.isascii() and head.isdigit() and len(head) <= _EPOCH
+    epoch, body = (int(head), rest) if has_epoch else (0, version.strip())
     name, _, release = body.partition("-")
     return epoch, name, release
 
 
 def compare_part(left: str, right: str) -> int:
     """Compare the versions, or the releases, of two RPM packages part by part. Return -1, 0 or 1."""
-    while left != right:
-        left, right = _SEPARATORS.sub("", left, count=1), _SEPARATORS.sub("", right, count=1)
-        signs = (left[:1], right[:1])
+    if left == right:
+        return 0
+    at, other = 0, 0
+    while True:
+        at, other = _end(_SEPARATORS, left, at), _end(_SEPARATORS, right, other)
+        signs = (left[at : at + 1], right[other : other + 1])
         if "~" in signs or "^" in signs:
             if signs[0] != signs[1]:
-                return 1 if _weight(left) > _weight(right) else -1
-            left, right = left[1:], right[1:]
+                return 1 if _weight(signs[0]) > _weight(signs[1]) else -1
+            at, other = at + 1, other + 1
             continue
-        if not left or not right:
-            return bool(left) - bool(right)
-        one, two = _PART.match(left), _PART.match(right)
-        if one is None or two is None:
-            raise AssertionError(f"{left!r} and {right!r} start with a part")
-        if order := _compare_run(one[0], two[0]):
+        if not signs[0] or not signs[1]:
+            return bool(signs[0]) - bool(signs[1])
+        one, two = _end(_PART, left, at), _end(_PART, right, other)
+        if order := _compare_run(left[at:one], right[other:two]):
             return order
-        left, right = left[one.end() :], right[two.end() :]
-    return 0
+        at, other = one, two
+
+
+def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
+    """Return the position behind what a pattern matches at a position of a text; the position itself for no match."""
+    found = pattern.match(text, at)
+    return found.end() if found else at
 
 
 def _weight(text: str) -> int:
     """Return the sort weight of the first character of a part of an RPM version: ``~`` is older than the end of the
     text, ``^`` newer, others newer still.
     """
-    return {"~": 0, "": 1, "^": 2}.get(text[:1], 3)
+    return {"~": 0, "": 1, "^": 2}.get(text, 3)
 
 
 def _compare_run(one: str, two: str) -> int:
