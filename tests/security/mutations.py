@@ -745,8 +745,8 @@ MUTATIONS = (
     Mutation(
         "a user's full name is one field of a line",
         "libs/statecore/host/host.py",
-        'text = real.read_bytes().decode("utf-8", "replace")',
-        'text = real.read_text("utf-8", "replace")',
+        "lines_of(text_of(real))",
+        'lines_of(real.read_text("utf-8", "replace"))',
         "test_lines.py::test_a_full_name_makes_no_user",
     ),
     Mutation(

@@ -13,13 +13,14 @@ import pytest
 from saltwire.keys import clean_pem, fingerprint_of
 from statecore.builtin.ext_pillar import stack
 from statecore.host.host import Host
-from statecore.model.text_lines import lines_of
+from statecore.model.text_lines import lines_of, text_of
 from statecore.sources.file_source import chosen_digest
 from statecore.sources.gitrepos.mirror import Mirror
 from statecore.sources.gitrepos.remotes import gitfs_remotes
 from statecore.sources.openpgp_signatures import parse_status
 from statecore.system import gpg_program, selinux_output
 from statecore.system.hostfiles import (
+    accounts,
     apk_repositories,
     apt_sources,
     cron_table,
@@ -27,6 +28,7 @@ from statecore.system.hostfiles import (
     ifcfg,
     ini,
     mount_table,
+    plain_text,
     ssh_keys,
     yum_repos,
 )
@@ -133,6 +135,34 @@ def test_a_full_name_makes_no_user(separator: str, tmp_path: Path) -> None:
     for of in (host.uid, host.gid):
         with pytest.raises(Exception, match="forged"):
             of("forged")
+    (tmp_path / "etc/shadow").write_text(f"me:x:1:0:9:7:{end}forged::1:0:9:7:::\n", newline="")
+    assert accounts.find(host, "me") is not None
+    assert accounts.find(host, "forged") is None
+
+
+@pytest.mark.parametrize("separator", [*SEPARATORS, "a carriage return"])
+def test_a_file_of_lines_is_read_as_it_stands(separator: str, tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    text = f"a{SEPARATORS.get(separator, chr(13))}b\nc\r\n"
+    path.write_bytes(text.encode())
+    assert text_of(path) == plain_text.text(path) == text
+    assert len(lines_of(text_of(path))) == 2
+
+
+def test_files_of_lines_are_read_as_they_stand() -> None:
+    root = Path(__file__).parents[2]
+    found = [
+        f"{path.relative_to(root)}:{node.lineno}"
+        for room in ("libs/statecore/system/hostfiles", "libs/statecore/host")
+        for path in (root / room).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "read_text"
+        # Numbers of the kernel.
+        and node.args
+    ]
+    assert found == []
 
 
 @pytest.mark.parametrize("separator", [*SEPARATORS, "a carriage return"])

@@ -29,7 +29,7 @@ from statecore.model.errors import HostError
 from statecore.model.lazy import lazy_module
 from statecore.model.log_levels import unlogged
 from statecore.model.ports import CommandResult
-from statecore.model.text_lines import lines_of
+from statecore.model.text_lines import lines_of, text_of
 
 if TYPE_CHECKING:
     import subprocess
@@ -188,7 +188,7 @@ class Host:
         table = namespaces.FIRST / "mountinfo" if self._host_pid else Path("/proc/self/mountinfo")
         try:
             # Bytes of a path that are not UTF-8 must stay the same when the path is mounted again.
-            text = table.read_text("utf-8", "surrogateescape")
+            text = text_of(table, "surrogateescape")
         except OSError as error:
             raise HostError(f"{table} cannot be read: {error.strerror}") from error
         return _below(text, self._root) if self._mounted and not self._host_pid else text
@@ -278,9 +278,7 @@ class Host:
             state = real.stat()
             known = self._parsed.get(path)
             if known is None or known[0] != (state.st_mtime_ns, state.st_size):
-                # As bytes: read_text makes a line end of each carriage return, which a user's full name may have.
-                text = real.read_bytes().decode("utf-8", "replace")
-                lines = [line.split(":") for line in lines_of(text)]
+                lines = [line.split(":") for line in lines_of(text_of(real))]
                 known = (
                     (state.st_mtime_ns, state.st_size),
                     [line for line in lines if len(line) > 2 and line[2].isdecimal()],

@@ -6,7 +6,15 @@ files, branches and users may have these characters, so that a name would become
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import overload
+
+
+def text_of(path: Path, errors: str = "replace") -> str:
+    """Return the text of a UTF-8 file as it stands. ``Path.read_text`` makes a newline of each carriage return, which names of
+    processes, mount points and users may have. ``errors`` is as for bytes.decode. Raise OSError, UnicodeDecodeError.
+    """
+    return path.read_bytes().decode("utf-8", errors)
 
 
 @overload

@@ -17,7 +17,7 @@ from statecore.host.content import digests
 from statecore.model import tree_url
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, HostError, InvocationError, NotAvailable
-from statecore.model.text_lines import lines_of
+from statecore.model.text_lines import lines_of, text_of
 from statecore.sources import downloads, openpgp_signatures
 
 #: A hexadecimal digest in a line of a hash file.
@@ -174,7 +174,7 @@ class FileVerification:
             place = path_of(ctx, given, saltenv, verify_ssl=self.verify_ssl)
             if self.hash_signature:
                 self._check_signature(ctx, given, place, saltenv)
-            text = place.read_text("utf-8", "replace")
+            text = text_of(place)
         except (InvocationError, OSError) as error:
             raise CommandError(str(error)) from error
         found = chosen_digest(text, self.source_hash_name, name, address)

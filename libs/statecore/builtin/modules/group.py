@@ -8,7 +8,7 @@ from typing import TypedDict
 
 from statecore.model.context import Context
 from statecore.model.errors import CallFailed, CommandError, InvocationError
-from statecore.model.text_lines import lines_of
+from statecore.model.text_lines import lines_of, text_of
 
 _FILE = "/etc/group"
 
@@ -114,7 +114,7 @@ def members(ctx: Context, name: str, members_list: str | Sequence[str]) -> bool:
 
 def _rows(ctx: Context) -> list[tuple[str, str, int, list[str]]]:
     try:
-        text = ctx.host.path(_FILE).read_text("utf-8", "replace")
+        text = text_of(ctx.host.path(_FILE))
     except FileNotFoundError:
         return []
     except OSError as error:

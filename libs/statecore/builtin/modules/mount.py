@@ -13,7 +13,7 @@ from statecore.host.content.managed_file import Attributes
 from statecore.model import yaml
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, HostError, InvocationError
-from statecore.model.text_lines import lines_of
+from statecore.model.text_lines import lines_of, text_of
 from statecore.system.hostfiles import fstab as fstab_form
 from statecore.system.hostfiles import mount_table
 
@@ -282,7 +282,7 @@ def swaps(ctx: Context) -> dict[str, dict[str, str]]:
     """
     # The kernel's table also counts for a mounted host, unless the host has its own /proc.
     own = ctx.host.path("/proc/swaps")
-    text = (own if own.is_file() else Path("/proc/swaps")).read_text("utf-8", "replace")
+    text = text_of(own if own.is_file() else Path("/proc/swaps"))
     rows = (line.split() for line in lines_of(text)[1:])
     names = ("type", "size", "used", "priority")
     return {

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from statecore.model.context import Context
-from statecore.model.text_lines import lines_of
+from statecore.model.text_lines import lines_of, text_of
 from statecore.system.hostfiles import processes
 
 #: Places whose deleted files are no part of a package.
@@ -124,7 +124,7 @@ def _deleted_files(ctx: Context) -> Iterator[tuple[str, int, str]]:
     for process in processes.all_of(ctx.host):
         place = processes.directory(ctx.host) / str(process.pid)
         try:
-            paths = deleted_maps((place / "maps").read_text("utf-8", "replace"))
+            paths = deleted_maps(text_of(place / "maps"))
             opened = [str(each.readlink()) for each in (place / "fd").iterdir()]
         except OSError:
             # The process has ended, or may not be read.

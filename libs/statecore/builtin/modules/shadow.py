@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from statecore.model.context import Context
 from statecore.model.errors import CallFailed, CommandError, InvocationError
-from statecore.model.text_lines import lines_of
+from statecore.model.text_lines import lines_of, text_of
 from statecore.system.hostfiles import password_hashes, plain_text
 
 _FILE = "/etc/shadow"
@@ -47,7 +47,7 @@ def info(ctx: Context, name: str) -> dict[str, object]:
         salt '*' shadow.info root
     """
     try:
-        lines = lines_of(ctx.host.path(_FILE).read_text("utf-8", "replace"))
+        lines = lines_of(text_of(ctx.host.path(_FILE)))
     except FileNotFoundError:
         lines = []
     except OSError as error:

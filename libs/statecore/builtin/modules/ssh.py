@@ -15,7 +15,7 @@ from statecore.host.content import managed_file
 from statecore.host.content.managed_file import Attributes
 from statecore.model.context import Context
 from statecore.model.errors import CommandError
-from statecore.model.text_lines import lines_of
+from statecore.model.text_lines import lines_of, text_of
 from statecore.system.hostfiles import accounts, ssh_keys
 
 _AUTHORIZED = ".ssh/authorized_keys"
@@ -367,7 +367,7 @@ def _keys_of(ctx: Context, source: str, saltenv: str, hash_type: str | None) -> 
     cached = ctx.call("cp.cache_file", source, saltenv)
     if not cached:
         raise CommandError("Failed to pull key file from salt file server")
-    return ssh_keys.authorized(Path(cached).read_text("utf-8", "surrogateescape"), hash_type)
+    return ssh_keys.authorized(text_of(Path(cached), "surrogateescape"), hash_type)
 
 
 def _config(ctx: Context, user: str, config: str) -> str:

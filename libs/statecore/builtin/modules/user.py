@@ -11,7 +11,7 @@ from typing import Any
 from statecore.builtin.modules.group import GroupInfo
 from statecore.model.context import Context
 from statecore.model.errors import CallFailed, CommandError, InvocationError
-from statecore.model.text_lines import lines_of
+from statecore.model.text_lines import lines_of, text_of
 
 _FILE = "/etc/passwd"
 
@@ -229,7 +229,7 @@ def _rows(ctx: Context) -> list[list[str]]:
     if not ctx.host.mounted:
         return [[str(part) for part in each] for each in pwd.getpwall()]
     try:
-        text = ctx.host.path(_FILE).read_text("utf-8", "replace")
+        text = text_of(ctx.host.path(_FILE))
     except FileNotFoundError:
         return []
     except OSError as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from statecore.model.context import Context
-from statecore.model.text_lines import lines_of
+from statecore.model.text_lines import lines_of, text_of
 from statecore.model.types import Outcome, Plan, Step
 
 
@@ -75,4 +75,4 @@ def _is_in(ctx: Context, name: str, file: str) -> bool:
     path = ctx.host.path(file)
     if not path.is_file():
         return False
-    return any(line.startswith(f"{name}:") for line in lines_of(path.read_text("utf-8", "replace")))
+    return any(line.startswith(f"{name}:") for line in lines_of(text_of(path)))

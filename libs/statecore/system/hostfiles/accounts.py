@@ -6,7 +6,7 @@ import pwd
 
 from statecore.host.host import Account
 from statecore.model.ports import ManagedHost
-from statecore.model.text_lines import lines_of
+from statecore.model.text_lines import lines_of, text_of
 
 _FILE = "/etc/passwd"
 
@@ -26,7 +26,7 @@ def find(host: ManagedHost, name: str) -> Account | None:
             return None
         return Account(row.pw_name, row.pw_uid, row.pw_gid, row.pw_dir, row.pw_shell)
     try:
-        text = host.path(_FILE).read_text("utf-8", "replace")
+        text = text_of(host.path(_FILE))
     except FileNotFoundError:
         return None
     rows = (line.split(":") for line in lines_of(text))

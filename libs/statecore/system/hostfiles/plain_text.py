@@ -6,6 +6,7 @@ from pathlib import Path
 
 from statecore.model.errors import HostError
 from statecore.model.ports import ManagedHost
+from statecore.model.text_lines import text_of
 
 
 def host_text(host: ManagedHost, path: str) -> str:
@@ -37,6 +38,6 @@ def text(path: Path) -> str:
     try:
         if not path.is_file():
             return ""
-        return path.read_text("utf-8", "replace")
+        return text_of(path)
     except OSError:
         return ""

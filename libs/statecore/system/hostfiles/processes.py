@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from statecore.model.errors import HostError
 from statecore.model.ports import ManagedHost
-from statecore.model.text_lines import lines_of
+from statecore.model.text_lines import lines_of, text_of
 
 _OURS = Path("/proc")
 
@@ -87,7 +87,7 @@ def directory(host: ManagedHost) -> Path:
 def text(host: ManagedHost, name: str) -> str:
     """Return the text of a file in the managed host's /proc; "" if it does not exist."""
     try:
-        return directory(host).joinpath(name).read_text("utf-8", "replace")
+        return text_of(directory(host).joinpath(name))
     except OSError:
         return ""
 
@@ -133,9 +133,9 @@ def find(host: ManagedHost, pid: int) -> Process | None:
     """Return a process of the managed host by its process id, or None if it does not exist."""
     place = directory(host) / str(pid)
     try:
-        stat = (place / "stat").read_text("utf-8", "replace")
+        stat = text_of(place / "stat")
         words = (place / "cmdline").read_bytes().decode("utf-8", "replace")
-        lines = (line.partition(":\t") for line in lines_of((place / "status").read_text("utf-8", "replace")))
+        lines = (line.partition(":\t") for line in lines_of(text_of(place / "status")))
         pages = [int(each) * os.sysconf("SC_PAGE_SIZE") for each in (place / "statm").read_text().split()]
     except (OSError, ValueError):
         return None

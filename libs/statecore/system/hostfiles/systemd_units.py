@@ -11,7 +11,7 @@ from pathlib import Path
 
 from statecore.host.rooted_path import walk
 from statecore.model.ports import ManagedHost
-from statecore.model.text_lines import lines_of
+from statecore.model.text_lines import lines_of, text_of
 
 #: Directories of unit files, highest priority first. Links are made in the first one.
 UNITS = (
@@ -140,7 +140,7 @@ def _install(place: Path) -> dict[str, tuple[str, ...]]:
 
 
 def _lines(place: Path) -> Iterator[str]:
-    text = place.read_text("utf-8", "replace").replace("\\\n", " ")
+    text = text_of(place).replace("\\\n", " ")
     for line in lines_of(text):
         if line.strip() and not line.lstrip().startswith(("#", ";")):
             yield line.strip()
