@@ -62,6 +62,7 @@ _BASE_60_BY_TAG = (
 _YAML_BOUNDS = "libs/statecore/model/yaml/bounds.py"
 
 _TREE = "libs/statecore/host/content/guarded_tree.py"
+_PRIVATE = "libs/statecore/host/content/private_files.py"
 
 MUTATIONS = (
     Mutation(
@@ -224,6 +225,69 @@ MUTATIONS = (
         "if given is None or carrier.way is not Way.KEY or carrier.client != _RUNNERS_KEY:",
         "if given is None:",
         "test_pillar_oracle.py::test_only_a_runner_names_another_sender",
+    ),
+    Mutation(
+        "our files are for their owner",
+        _PRIVATE,
+        "FILE_MODE = 0o600",
+        "FILE_MODE = 0o644",
+        "test_private_caches.py::test_others_read_nothing_of_a_writer",
+    ),
+    Mutation(
+        "our directories are for their owner",
+        _PRIVATE,
+        "DIRECTORY_MODE = 0o700",
+        "DIRECTORY_MODE = 0o755",
+        "test_private_caches.py::test_others_read_no_download",
+    ),
+    Mutation(
+        "downloads are private",
+        "libs/statecore/sources/downloads.py",
+        "with private_files.writer(place) as new:",
+        'with private_files.directory(place.parent) and place.open("wb") as new:',
+        "test_private_caches.py::test_others_read_no_copy_of_a_run",
+    ),
+    Mutation(
+        "files of the master are private",
+        "services/saltern/minion/master/master_ports.py",
+        "with private_files.writer(cached) as file:",
+        'with private_files.directory(cached.parent) and cached.open("wb") as file:',
+        "test_private_minions.py::test_others_read_nothing_of_a_minion",
+    ),
+    Mutation(
+        "a rotated log stays private",
+        "services/saltern/kit/process/logs.py",
+        "errors=self.errors, opener=private_files.opener)",
+        "errors=self.errors)",
+        "test_private_caches.py::test_others_read_nothing_of_a_writer",
+    ),
+    Mutation(
+        "git's files are private",
+        "libs/statecore/sources/gitrepos/git.py",
+        "            umask=0o777 & ~private_files.DIRECTORY_MODE,\n",
+        "",
+        "test_private_caches.py::test_others_read_nothing_of_a_writer",
+    ),
+    Mutation(
+        "an upgrade closes an old cache",
+        "services/saltern/kit/process/own_directories.py",
+        "        yield private_files.close(top)\n",
+        "        yield 0\n",
+        "test_private_caches.py::test_an_upgrade_closes_an_old_cache",
+    ),
+    Mutation(
+        "an upgrade changes no file with several names",
+        _PRIVATE,
+        "        if stat.S_ISREG(found.st_mode) and found.st_nlink == 1:",
+        "        if stat.S_ISREG(found.st_mode):",
+        "test_private_caches.py::test_an_upgrade_changes_nothing_outside",
+    ),
+    Mutation(
+        "an upgrade leaves files of other users",
+        _PRIVATE,
+        "    if found.st_uid != os.geteuid() or not found.st_mode & mask:",
+        "    if not found.st_mode & mask:",
+        "test_private_caches.py::test_an_upgrade_leaves_files_of_other_users",
     ),
     Mutation(
         "no linked directory of another user is entered",

@@ -7,6 +7,7 @@ import os
 import shutil
 import stat
 from pathlib import Path
+from typing import IO
 
 from statecore.host.rooted_path import located
 
@@ -35,7 +36,13 @@ def same_content(one: Path, other: Path) -> bool:
 
 def copy_content(source: Path, target: Path) -> None:
     """Copy the content of a file to ``target``, which is created or overwritten. Raise OSError if it cannot be copied."""
-    with source.open("rb") as data, target.open("wb") as file:
+    with target.open("wb") as file:
+        fill(file, source)
+
+
+def fill(file: IO[bytes], source: Path) -> None:
+    """Write the content of the file ``source`` into an open file. Raise OSError if it cannot be read or written."""
+    with source.open("rb") as data:
         shutil.copyfileobj(data, file, _BLOCK)
 
 

@@ -9,7 +9,7 @@ import contextlib
 import os
 from collections.abc import Mapping, Sequence
 
-from statecore.host.rooted_path import located
+from statecore.host.content import private_files
 from statecore.model.errors import HostError
 from statecore.model.ports import CommandResult, ManagedHost
 
@@ -30,8 +30,7 @@ def run_detached(
     try:
         files[0].parent.mkdir(parents=True, exist_ok=True)
         for file in files:
-            with located(file) as (own, way):
-                os.close(os.open(own, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600, dir_fd=way))
+            private_files.new_file(file).close()
         result = host.run(["/bin/sh", "-c", _REDIRECT, "sh", *places, *argv], env=env, timeout=timeout)
         out, err = (file.read_bytes().decode("utf-8", "replace") for file in files)
     except OSError as error:

@@ -11,9 +11,9 @@ import time
 import urllib.parse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
-from statecore.host.content import atomic_file
+from statecore.host.content import private_files
 from statecore.model.errors import CommandError
 
 if TYPE_CHECKING:
@@ -101,15 +101,14 @@ def fetch(
         request = _request(url)
         if use_etag and place.is_file() and mark.is_file():
             request.add_header("If-None-Match", mark.read_text("utf-8").strip())
-        place.parent.mkdir(parents=True, exist_ok=True)
-        with atomic_file.replacement(place) as new:
+        with private_files.writer(place) as new:
             with urllib.request.urlopen(request, timeout=timeout, context=tls(verify_ssl)) as answer:
                 _stream(answer, new, name, limit, time.monotonic() + deadline)
                 given = answer.headers.get("ETag")
             # Remove the old ETag before the file changes and store the new one after it: an ETag never belongs to another file.
             mark.unlink(missing_ok=True)
         if use_etag and given:
-            mark.write_text(given, "utf-8")
+            private_files.write(mark, given)
     except urllib.error.HTTPError as error:
         if error.code != http.client.NOT_MODIFIED:
             raise CommandError(f"{name}: HTTP {error.code}: {error.reason}") from error
@@ -171,19 +170,18 @@ def tls(verify_ssl: bool, ca_bundle: Path | None = None, cert: Sequence[Path] = 
     return context
 
 
-def _stream(answer: http.client.HTTPResponse, temporary: Path, name: str, limit: int, until: float) -> None:
+def _stream(answer: http.client.HTTPResponse, file: BinaryIO, name: str, limit: int, until: float) -> None:
     if answer.headers.defects:
         raise CommandError(f"{name}: the server's answer ends, or breaks, in its headers")
     length = answer.headers.get("Content-Length")
     got = 0
-    with temporary.open("xb") as file:
-        # read1 returns after one read of the socket, so that the deadline also applies to a server that sends slowly.
-        while block := answer.read1(_BLOCK):
-            got += len(block)
-            if time.monotonic() > until:
-                raise CommandError(f"{name} takes too long: {got} bytes came before the time was over")
-            if got > limit:
-                raise CommandError(f"{name} is larger than {limit} bytes")
-            file.write(block)
+    # read1 returns after one read of the socket, so that the deadline also applies to a server that sends slowly.
+    while block := answer.read1(_BLOCK):
+        got += len(block)
+        if time.monotonic() > until:
+            raise CommandError(f"{name} takes too long: {got} bytes came before the time was over")
+        if got > limit:
+            raise CommandError(f"{name} is larger than {limit} bytes")
+        file.write(block)
     if length is not None and length.isdecimal() and got != int(length):
         raise CommandError(f"{name} ended after {got} of {length} bytes")

@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from statecore.host.content import atomic_file
+from statecore.host.content import private_files
 from statecore.host.rooted_path import RootedPath, confined, remove_tree
 from statecore.model.errors import CommandError, InvocationError
 from statecore.model.ports import Files
@@ -48,7 +48,7 @@ def sync(
     if not wanted and not target.is_dir():
         return []
     try:
-        target.mkdir(parents=True, exist_ok=True, mode=0o700)
+        private_files.directory(target)
         # Paths come from the tree: a commit, or a user's file server backend, may have any names.
         with confined(target) as top:
             written = [
@@ -72,8 +72,7 @@ def _copy(files: Files, path: str, env: str, target: RootedPath) -> bool:
     if target.is_file() and hashlib.sha256(target.read_bytes()).digest() == hashlib.sha256(content).digest():
         return False
     # The files are code that will run, so only the owner may write them.
-    target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    atomic_file.write(target, content, 0o600, exact=True)
+    private_files.write(target, content)
     return True
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 from urllib.parse import quote, urlsplit, urlunsplit
 
-from statecore.host.rooted_path import located
+from statecore.host.content import private_files
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
 from statecore.model.ports import CommandResult
@@ -200,10 +200,8 @@ def _written(ctx: Context, content: str, user: str | None) -> str:
     name = f"/tmp/.saltern-git-{os.urandom(8).hex()}"
     real_path = ctx.host.path(name)
     real_path.parent.mkdir(parents=True, exist_ok=True)
-    with located(real_path) as (own, way):
-        descriptor = os.open(own, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600, dir_fd=way)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(content)
+    with private_files.new_file(real_path) as file:
+        file.write(content.encode())
         if user:
             os.fchown(file.fileno(), ctx.host.uid(user), -1)
     return name

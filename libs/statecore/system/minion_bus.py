@@ -19,6 +19,8 @@ from typing import Any
 
 import msgpack
 
+from statecore.host.content import private_files
+
 _LOG = logging.getLogger(__name__)
 
 #: Seconds that a sender waits for a subscriber whose queue is full; then the subscriber loses the event.
@@ -76,7 +78,7 @@ class Subscription:
 
     def __init__(self, directory: Path) -> None:
         """Subscribe to the bus in ``directory``, which is made if it is missing. Raises OSError."""
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        private_files.directory(directory)
         self._path = directory / f"{os.getpid()}-{os.urandom(4).hex()}"
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         with _opened(directory) as way:

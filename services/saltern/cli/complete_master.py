@@ -14,7 +14,7 @@ from pathlib import Path
 from saltern.cli.context import CommandContext
 from saltern.kit.config.master import ConfigError
 from saltern.kit.links.control import ControlError, ControlTimeout, wheel_functions
-from statecore.host.content import atomic_file
+from statecore.host.content import private_files
 
 #: Seconds to wait for the master.
 _PATIENCE = 3.0
@@ -43,8 +43,7 @@ def names_about(about: str, context: CommandContext) -> Mapping[str, list[str]]:
 
 def write(path: Path, found: Mapping[str, object]) -> None:
     """Write the cache file of completion atomically, readable by its owner only, because it holds ids of hosts."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    atomic_file.write(path, json.dumps(found), 0o600)
+    private_files.write(path, json.dumps(found))
 
 
 def main(argv: list[str]) -> int:

@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from saltern.kit.command.command_line import CommandError, CommandParser, Exit
 from saltern.kit.links.control import ControlClient, ControlError
+from statecore.host.content import private_files
 
 #: Seconds for a sign-in: a directory may take its time.
 _PATIENCE = 60.0
@@ -128,8 +128,8 @@ def _write(path: Path, token: str) -> None:
     """Write a token to a new file that only its owner can read. Raises CommandError if the file cannot be written."""
     try:
         path.unlink(missing_ok=True)
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            file.write(token)
+        with private_files.new_file(path) as file:
+            file.write(token.encode())
     except OSError as error:
         raise CommandError(f"the token cannot be kept: {path}: {error.strerror}") from error
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from saltern.kit.keys.keygen import make_keys
 from saltern.lab.plan import LOOPBACK, Paths, Settings
 from saltern.lab.redis_server import redis_url, render_redis_conf
-from statecore.host.content import atomic_file
+from statecore.host.content import atomic_file, private_files
 from statecore.model import yaml
 
 _HEADER = "# Written by `saltern lab up`; what you change here is changed back. Add options in {name}.d/*.conf\n"
@@ -108,9 +108,9 @@ def render_env(settings: Settings, paths: Paths, programs: Path, password: str) 
 def write_all(settings: Settings, paths: Paths, redis_server: Path, programs: Path) -> str:
     """Write the lab's missing and changed files and return Redis' password. Keys, hosts and data are kept. Raise OSError."""
     # Mode 0700: the directory holds keys, Redis' password and the supervisor's socket.
-    paths.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+    private_files.top(paths.root)
     for directory in (paths.etc, paths.run, paths.log, paths.redis_data):
-        directory.mkdir(mode=0o700, exist_ok=True)
+        private_files.directory(directory)
     password = _password(paths.redis_password)
     make_keys(paths.etc / "keys")
     if settings.api:
@@ -130,7 +130,7 @@ def write_all(settings: Settings, paths: Paths, redis_server: Path, programs: Pa
 
 def write(path: Path, content: str) -> None:
     """Write a file of the lab atomically, readable by its owner only. Raise OSError."""
-    atomic_file.write(path, content, 0o600)
+    private_files.write(path, content)
 
 
 def point(link: Path, target: Path) -> None:

@@ -27,6 +27,7 @@ from saltern.lab.plan import LOOPBACK, KeyStuckError, LabError, Paths, Program, 
 from saltern.lab.readiness import Readiness, log_sizes
 from saltern.lab.redis_server import find_redis_server, redis_url
 from saltern.lab.supervisor import Supervisor, clean_environment, end_all, marked, wait_until
+from statecore.host.content import private_files
 from statecore.model.option_parser import OptionParser
 
 _DEFAULT_DIR = ".lab"
@@ -215,11 +216,11 @@ def _end_leftovers(paths: Paths) -> None:
 def _alone(paths: Paths, *, make: bool) -> Iterator[None]:
     """Hold the lab's lock in the ``with`` block. Raise LabError if another command holds it."""
     if make:
-        paths.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        private_files.top(paths.root)
     if not paths.root.is_dir():
         yield
         return
-    with (paths.root / "lock").open("w") as lock:
+    with private_files.opened(paths.root / "lock") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from saltern.lab.plan import LabError, Paths, Program
+from statecore.host.content import private_files
 from statecore.model.text_lines import lines_of
 
 #: Environment variable of all processes of a lab, with the lab's directory as value. Child processes inherit it.
@@ -94,7 +95,7 @@ def socket_path(paths: Paths) -> Path:
 def prepare_socket_directory(path: Path) -> None:
     """Create the directory of the supervisor's socket. Raise LabError if it belongs to another user."""
     directory = path.parent
-    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    private_files.top(directory)
     found = directory.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
         raise LabError(

@@ -385,7 +385,7 @@ def _loop(role: Role, store: Store, keys: LinkKeys) -> None:
         zmq_context.term()
 
 
-PROGRAM = RoleProgram("maintenance", _prepare)
+PROGRAM = RoleProgram("maintenance", _prepare, caches=True)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -23,6 +23,7 @@ from saltern.kit.config.reading import notes_of
 from saltern.kit.process.exposition import Registry, collector_rows, process_rows
 from saltern.kit.process.logs import configure
 from saltern.kit.process.notify import Notifier
+from saltern.kit.process.own_directories import make_private
 from saltern.kit.process.prefork import Child, Parent
 from saltern.kit.process.process import explain, role_arguments, with_log_flags
 from saltern.kit.process.role_children import ROLES, after_fork, before_fork, load_shared_modules, role_program
@@ -145,6 +146,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             role_program(name)
         own_keys.complete(options, arguments.config_dir)
         become(options.user)
+        make_private(options, options.cachedir, _LOG)
         load_shared_modules()
         plan = Plan(arguments.config_dir, arguments.log_level, {name: new_listener() for name in ROLES})
         parent = Parent(plan.children(options), _LOG, reload=lambda: _reloaded(plan, options))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from saltern.kit.config.master import ConfigError, MasterOptions, redis_socket
 from saltern.kit.process.redis_server import find_program, render_conf
-from statecore.host.content import atomic_file
+from statecore.host.content import private_files
 
 #: Bytes of the longest path of a Unix socket.
 _SOCKET_BYTES = 107
@@ -37,8 +37,8 @@ def prepared(options: MasterOptions) -> Callable[[], int]:
     # Minion keys and jobs are in it: who writes there commands the minions.
     listens = f"port 0\nunixsocket {socket.name}\nunixsocketperm 700\nloglevel warning"
     try:
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        atomic_file.write(directory / _CONF, render_conf("Written by salt-master at each start.", listens, "."), 0o600)
+        private_files.top(directory)
+        private_files.write(directory / _CONF, render_conf("Written by salt-master at each start.", listens, "."))
     except OSError as error:
         raise ConfigError(
             f"redis_dir: {error.filename}: {error.strerror}; name a directory that the master's user may write to, or set redis_url"

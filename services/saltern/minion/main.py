@@ -20,6 +20,7 @@ from saltern.kit.config.minion_options import MinionOptions, load_minion
 from saltern.kit.config.reading import ConfigError, notes_of
 from saltern.kit.process.logs import configure
 from saltern.kit.process.notify import Notifier
+from saltern.kit.process.own_directories import make_private
 from saltern.kit.process.process import (
     catch_signals,
     exit_code,
@@ -61,6 +62,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             become(options.user)
             options = with_log_flags(options, arguments)
             configure("minion", options, arguments.log_level)
+            make_private(options, options.cachedir, _LOG, (options.pki_dir, options.extension_modules))
             several = () if options.master_type in (DISABLE, FUNC) else at_once(options)
         except ConfigError as error:
             explain("minion", "minion", arguments.config_dir, error)

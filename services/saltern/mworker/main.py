@@ -343,7 +343,12 @@ def _run(program: RoleProgram, start: Start) -> int:
 
 
 PROGRAM = RoleProgram(
-    "mworker", _prepare, {"--pool": ("worker_pool", "pool of worker_pools that this worker is in")}, _longest, _run
+    "mworker",
+    _prepare,
+    {"--pool": ("worker_pool", "pool of worker_pools that this worker is in")},
+    _longest,
+    _run,
+    caches=True,
 )
 
 

@@ -25,7 +25,7 @@ from statecore.analysis.inspection.plan import Planned, apply, plan
 from statecore.analysis.plan_text import plan_text
 from statecore.analysis.planfile import PlanFault, PlanFile, drift, opened, plan_data, sealed
 from statecore.analysis.prediction import PredictedOutcome
-from statecore.host.content import atomic_file
+from statecore.host.content import atomic_file, private_files
 from statecore.model.text_lines import lines_of
 from statecore.model.types import Running
 from statecore.runtime.runtime import Runtime
@@ -83,7 +83,7 @@ def _run(options: MinionOptions, slses: Sequence[str] | None) -> dict[str, objec
 def _keep(path: Path, data: PlanFile) -> None:
 
     try:
-        atomic_file.write(path, f"{json.dumps(data, indent=1)}\n", 0o600)
+        atomic_file.write(path, f"{json.dumps(data, indent=1)}\n", private_files.FILE_MODE)
     except OSError as error:
         raise CommandFault(f"the plan cannot be kept in {path}: {error.strerror}") from error
 

@@ -11,7 +11,7 @@ import secrets
 from pathlib import Path
 
 from statecore.analysis.planfile import PlanFault, PlanFile, opened
-from statecore.host.content import atomic_file, data_files
+from statecore.host.content import data_files, private_files
 from statecore.model.errors import CommandError, InvocationError
 
 #: Most plans that a minion keeps; the oldest ones are deleted.
@@ -35,8 +35,7 @@ class KeptPlans:
         name = name or secrets.token_hex(8)
         path = self._path(name)
         try:
-            self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            atomic_file.write(path, json.dumps(plan), 0o600)
+            private_files.write(path, json.dumps(plan))
             kept = sorted(self._directory.glob("*.json"), key=lambda path: path.stat().st_mtime_ns, reverse=True)
             for old in kept[MOST:]:
                 old.unlink(missing_ok=True)

@@ -15,8 +15,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
-from statecore.host.content import managed_file
-from statecore.host.rooted_path import located
+from statecore.host.content import managed_file, private_files
 from statecore.model import tree_url
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, HostError, InvocationError
@@ -241,10 +240,9 @@ def script(
     name = f"/tmp/.saltern-script-{os.urandom(8).hex()}"
     real_path = ctx.host.path(name)
     real_path.parent.mkdir(parents=True, exist_ok=True)
-    with located(real_path) as (own, way):
-        descriptor = os.open(own, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o700, dir_fd=way)
+    script_file = private_files.new_file(real_path, executable=True)
     try:
-        with os.fdopen(descriptor, "wb") as file:
+        with script_file as file:
             file.write(content)
             if kwargs.get("runas"):
                 os.fchown(file.fileno(), ctx.host.uid(kwargs["runas"]), -1)

@@ -16,7 +16,7 @@ import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from statecore.host.content import atomic_file, digests, managed_file
+from statecore.host.content import digests, managed_file, private_files
 from statecore.host.content.managed_file import Attributes
 from statecore.model import tree_url
 from statecore.model.context import Context
@@ -247,8 +247,7 @@ def cache_local_file(ctx: Context, path: str) -> str:
     copy = file_source.cache_of(ctx) / _LOCAL / str(path).lstrip("/")
     if ".." in copy.parts:
         raise CommandError(f"{path}: a path with .. has no place in the cache")
-    copy.parent.mkdir(parents=True, exist_ok=True)
-    atomic_file.write(copy, real_path.read_bytes())
+    private_files.write(copy, real_path.read_bytes())
     return str(copy)
 
 

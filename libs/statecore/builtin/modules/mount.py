@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from statecore.host.content import atomic_file, managed_file
+from statecore.host.content import managed_file, private_files
 from statecore.host.content.managed_file import Attributes
 from statecore.model import yaml
 from statecore.model.context import Context
@@ -366,8 +366,7 @@ def _cache(ctx: Context) -> dict[str, object]:
 def _keep(ctx: Context, known: Mapping[str, object]) -> bool:
     file = _cache_file(ctx)
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        atomic_file.write(file, yaml.dump({"mounts": dict(known)}))
+        private_files.write(file, yaml.dump({"mounts": dict(known)}))
     except OSError as error:
         raise CommandError(f"Unable to write mount cache {file}: {error.strerror}") from error
     return True

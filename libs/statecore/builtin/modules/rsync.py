@@ -10,7 +10,7 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from statecore.host.content import managed_file
+from statecore.host.content import managed_file, private_files
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
 from statecore.system.program_runs import RunResult, run_all
@@ -77,7 +77,7 @@ def rsync(
         return run_all(ctx.host, [*words, source, destination])
     place = f"/tmp/.saltern-rsync-{os.urandom(8).hex()}"
     directory = ctx.host.path(place, follow=False)
-    directory.mkdir(mode=0o700)
+    directory.mkdir(mode=private_files.DIRECTORY_MODE)
     try:
         return run_all(ctx.host, [*words, _fetched(ctx, source, place, saltenv), destination])
     finally:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import TypedDict
 
-from statecore.host.content import managed_file
+from statecore.host.content import managed_file, private_files
 from statecore.host.content.managed_file import Attributes
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
@@ -232,7 +232,7 @@ def install_semod(ctx: Context, module_path: str) -> bool:
     # The policy module is called like its file, so a directory of its own keeps the file's name.
     place = f"/tmp/.saltern-selinux-{os.urandom(8).hex()}"
     directory = ctx.host.path(place, follow=False)
-    directory.mkdir(mode=0o700)
+    directory.mkdir(mode=private_files.DIRECTORY_MODE)
     file = f"{place}/{module_path.partition('?')[0].rpartition('/')[2]}"
     try:
         if not ctx.call("cp.get_file", module_path, file):

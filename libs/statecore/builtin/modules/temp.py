@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 from pathlib import Path
 
-from statecore.host.rooted_path import located
+from statecore.host.content import private_files
 from statecore.model.context import Context
 
 
@@ -21,7 +20,7 @@ def dir(ctx: Context, suffix: str = "", prefix: str = "tmp", parent: str | None 
         salt '*' temp.dir
     """
     name, real_path = _free(ctx, suffix, prefix, parent)
-    real_path.mkdir(mode=0o700)
+    real_path.mkdir(mode=private_files.DIRECTORY_MODE)
     return name
 
 
@@ -36,8 +35,7 @@ def file(ctx: Context, suffix: str = "", prefix: str = "tmp", parent: str | None
         salt '*' temp.file
     """
     name, real_path = _free(ctx, suffix, prefix, parent)
-    with located(real_path) as (own, way):
-        os.close(os.open(own, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600, dir_fd=way))
+    private_files.new_file(real_path).close()
     return name
 
 

@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 
-from statecore.host.content import data_files
+from statecore.host.content import data_files, private_files
 from statecore.model.context import Context
 from statecore.model.substitution import segment
 
@@ -29,4 +29,4 @@ def returner(ctx: Context, ret: Mapping[str, object]) -> None:
     data_files.store(place / "return.p", {name: ret[name] for name in _KEPT if name in ret})
     if "out" in ret:
         data_files.store(place / "out.p", ret["out"])
-    (job / "jid").write_text(jid, "utf-8")
+    private_files.write(job / "jid", jid)

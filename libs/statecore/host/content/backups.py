@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from statecore.host import copies
-from statecore.host.content import atomic_file
+from statecore.host.content import private_files
 
 #: Time at the end of a backup's name. Backups of older Salt releases have no microseconds.
 _STAMP = re.compile(r"_[A-Z][a-z]{2}_([A-Z][a-z]{2}_\d\d_\d\d:\d\d:\d\d)_(?:(\d{6})_)?(\d{4})$")
@@ -38,9 +37,7 @@ def back_up(path: Path, cache: Path) -> str:
     now = datetime.datetime.now()
     stamp = now.strftime(f"{_DAYS[now.weekday()]}_{_MONTHS[now.month - 1]}_%d_%H:%M:%S_%f_%Y")
     kept = _directory(path.parent, cache) / f"{path.name}_{stamp}"
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    with atomic_file.replacement(kept) as new:
-        copies.copy(path, new)
+    private_files.copy(path, kept)
     return str(kept)
 
 

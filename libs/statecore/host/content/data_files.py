@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgpack
 
-from statecore.host.content import atomic_file
+from statecore.host.content import private_files
 from statecore.model.errors import CommandError
 
 #: Names that callers may choose. They become file names.
@@ -52,8 +52,7 @@ def store(path: Path, data: object) -> None:
 def store_bytes(path: Path, packed: bytes) -> None:
     """Replace the file atomically by msgpack-packed ``bytes``. Raises CommandError when the file cannot be written."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        atomic_file.write(path, packed, 0o600)
+        private_files.write(path, packed)
     except OSError as error:
         raise CommandError(f"{path} cannot be written: {error.strerror}") from error
 

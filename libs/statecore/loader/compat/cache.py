@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from statecore.host.content import atomic_file
+from statecore.host.content import private_files
 from statecore.loader.compat import payload
 from statecore.loader.compat.exceptions import SaltCacheError
 
@@ -64,8 +64,7 @@ class Cache:
         """
         path = self._file(bank, key)
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            atomic_file.write(path, payload.dumps(data, use_bin_type=True), 0o600)
+            private_files.write(path, payload.dumps(data, use_bin_type=True))
         except OSError as error:
             raise SaltCacheError(f"There was an error writing the cache file, {path}: {error}") from error
 

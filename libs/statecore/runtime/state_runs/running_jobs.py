@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgpack
 
-from statecore.host.content import atomic_file
+from statecore.host.content import private_files
 from statecore.model.redaction import shown_arguments
 from statecore.model.values import to_int
 
@@ -32,7 +32,7 @@ class ProcDirectory:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        private_files.directory(directory)
 
     @contextlib.contextmanager
     def record(self, load: Mapping[str, object]) -> Iterator[None]:
@@ -48,7 +48,7 @@ class ProcDirectory:
             own["arg"] = shown_arguments(load.get("fun"), load["arg"])
         packed = msgpack.packb({**load, **own}, default=str, unicode_errors="backslashreplace")
         try:
-            atomic_file.write(path, packed)
+            private_files.write(path, packed)
         except OSError as error:
             _LOG.warning("%s: %s; the job is not among those that run", path, error.strerror)
         try:

@@ -19,7 +19,7 @@ from enum import Enum, auto
 from pathlib import Path
 from typing import NamedTuple
 
-from statecore.host.content import atomic_file
+from statecore.host.content import private_files
 from statecore.model.context import Context
 from statecore.model.errors import InvocationError
 
@@ -158,8 +158,8 @@ class _QueueFiles:
         with contextlib.ExitStack() as stack:
             if self.directory is not None and self.jid:
                 with contextlib.suppress(OSError):
-                    self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-                    file = stack.enter_context((self.directory / ".lock").open("a"))
+                    private_files.directory(self.directory)
+                    file = stack.enter_context(private_files.opened(self.directory / ".lock"))
                     fcntl.flock(file, fcntl.LOCK_EX)
             yield
 
@@ -186,7 +186,7 @@ class _QueueFiles:
             return
         path = self.directory / self.jid
         with contextlib.suppress(OSError):
-            atomic_file.write(path, json.dumps(QueueEntry(self.jid, os.getpid(), self.fun, waits)._asdict()))
+            private_files.write(path, json.dumps(QueueEntry(self.jid, os.getpid(), self.fun, waits)._asdict()))
 
     def clear(self) -> None:
         if self.directory is not None and self.jid:

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from statecore.host.content import atomic_file
+from statecore.host.content import private_files
 from statecore.model.errors import NotAvailable, StatecoreError
 from statecore.model.lazy import lazy_module
 from statecore.model.ports import FileHash
@@ -252,8 +252,7 @@ class UserFiles:
         return FileHash(_text(digest.get("hash_type", self._opts.get("hash_type", "sha256"))), _text(digest["hsum"]))
 
     def _copy(self, found: Mapping[str, object], path: str, saltenv: str, place: Path) -> None:
-        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with atomic_file.writer(place, 0o600) as file:
+        with private_files.writer(place) as file:
             while chunk := self._chunk(found, path, saltenv, file.tell()):
                 file.write(chunk)
         for other in place.parent.iterdir():

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from statecore.host.content import atomic_file
+from statecore.host.content import private_files
 from statecore.model.errors import StatecoreError
 from statecore.model.lazy import lazy_module
 from statecore.model.text_lines import lines_of
@@ -100,8 +100,8 @@ def _askpass(home: Path) -> Path:
     place = home / "askpass"
     try:
         if not place.exists():
-            home.mkdir(parents=True, exist_ok=True)
-            atomic_file.write(place, _ASKPASS, 0o700, exact=True)
+            with private_files.writer(place, executable=True) as file:
+                file.write(_ASKPASS.encode())
     except OSError as error:
         raise GitFault(f"{error.filename or place}: {error.strerror}") from error
     return place
@@ -130,6 +130,8 @@ def run_git(
             stderr=subprocess.PIPE,
             timeout=timeout or _READ_SECONDS,
             check=False,
+            # What git makes in the mirror is private, too.
+            umask=0o777 & ~private_files.DIRECTORY_MODE,
         )
     except FileNotFoundError as error:
         raise GitFault("there is no program git here; install it, or take git out of the options") from error

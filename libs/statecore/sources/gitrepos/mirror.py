@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from statecore.host.content import atomic_file
+from statecore.host.content import private_files
 from statecore.model.errors import StatecoreError
 from statecore.model.text_lines import lines_of
 from statecore.sources.gitrepos.git import GitFault, git_environment, run_git
@@ -126,8 +126,7 @@ class Mirror:
             return place
         except FileNotFoundError:
             pass
-        place.parent.mkdir(parents=True, exist_ok=True)
-        with atomic_file.writer(place, 0o700 if entry.mode & 0o100 else 0o600, exact=True) as file:
+        with private_files.writer(place, executable=bool(entry.mode & 0o100)) as file:
             # git writes into the file itself: a blob may be larger than memory.
             self._git(["cat-file", "blob", entry.blob], stdout=file.fileno())
         return place
@@ -155,7 +154,7 @@ class Mirror:
         if self.locked():
             raise UpdateLocked(f"Update lock file is present for {self.remote.role} remote '{self.remote.shown}'")
         try:
-            self.place.mkdir(parents=True, exist_ok=True)
+            private_files.directory(self.place)
             with self._exclusive():
                 return self._updated()
         except OSError as error:
@@ -177,7 +176,7 @@ class Mirror:
         after = json.dumps(found, sort_keys=True).encode()
         if before == after:
             return False
-        atomic_file.write(path, after)
+        private_files.write(path, after)
         return True
 
     @contextmanager
@@ -185,7 +184,7 @@ class Mirror:
         """Hold a lock between processes while the context is open, so that one process fetches the mirror at a time.
         The kernel frees the lock when a process dies.
         """
-        with (self.place / "fetch.lock").open("w") as lock:
+        with private_files.opened(self.place / "fetch.lock") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 
@@ -198,9 +197,9 @@ class Mirror:
 
         Raises OSError if the lock file cannot be written.
         """
-        self.place.mkdir(parents=True, exist_ok=True)
+        private_files.directory(self.place)
         try:
-            (self.place / _LOCKED).touch(exist_ok=False)
+            private_files.touch(self.place / _LOCKED, exist_ok=False)
         except FileExistsError:
             return False
         return True

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from statecore.host import copies
+from statecore.host.content import private_files
 from statecore.host.rooted_path import remove_tree
 from statecore.model import tree_url
 from statecore.model.context import Context
@@ -151,7 +152,8 @@ def staged(host: ManagedHost, files: Sequence[Path], suffix: str) -> Iterator[li
     name = f"/tmp/.saltern-packages-{os.urandom(8).hex()}"
     place = host.path(name)
     try:
-        place.mkdir(parents=True, mode=0o755)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.mkdir(mode=private_files.DIRECTORY_MODE)
         paths = []
         for number, file in enumerate(files):
             copied = f"{number}-{file.name}" + ("" if file.name.endswith(suffix) else suffix)

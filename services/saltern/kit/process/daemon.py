@@ -18,6 +18,7 @@ from saltern.kit.command.command_line import CommandParser
 from saltern.kit.config.reading import ENV_PREFIX, ConfigError
 from saltern.kit.config.state_options import StateOptions
 from saltern.kit.process.process import EX_CONFIG
+from statecore.host.content import private_files
 
 #: Directories of the files that a program in the background writes, if the configuration names none.
 _LOGS = "var/log/salt"
@@ -109,7 +110,7 @@ def _log_file(options: StateOptions, program: Program) -> Path:
     path = Path(options.root_dir) / _LOGS / program.name.removeprefix("salt-")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.open("a").close()
+        private_files.opened(path).close()
     except OSError as error:
         sys.stderr.write(f"{program.name}: {path}: {error.strerror}; the log is lost: set log_file\n")
     return path

@@ -14,11 +14,13 @@ import re
 import sys
 import time
 from collections.abc import Iterable, Mapping
+from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from saltern.kit.config.reading import ConfigError
 from saltern.kit.config.state_options import StateOptions
+from statecore.host.content import private_files
 from statecore.model.lazy import lazy_module
 from statecore.model.log_levels import GARBAGE, PROFILE, TRACE
 from statecore.model.values import MASK
@@ -331,6 +333,21 @@ def _level(option: str, name: str) -> int:
     return LEVELS[name.lower()]
 
 
+class _PrivateFile(logging.FileHandler):
+    """Log handler whose new files are readable by their owner alone. A file that an administrator made keeps its mode."""
+
+    def _open(self) -> TextIOWrapper:
+        return open(self.baseFilename, "a", encoding=self.encoding, errors=self.errors, opener=private_files.opener)
+
+
+class _RotatingFile(_PrivateFile, handlers.RotatingFileHandler):
+    """Log file that is renamed when it has a size."""
+
+
+class _WatchedFile(_PrivateFile, handlers.WatchedFileHandler):
+    """Log file that is opened again when another program renamed it."""
+
+
 def _add_file(root: logging.Logger, options: StateOptions, console: int, name: str) -> None:
     level = _level("log_level_logfile", options.log_level_logfile) if options.log_level_logfile else console
     formatter = SaltFormatter("log_fmt_logfile", options.log_fmt_logfile, options.log_datefmt_logfile, name)
@@ -351,13 +368,13 @@ def _file_handler(options: StateOptions) -> logging.Handler:
     if not found:
         Path(options.log_file).parent.mkdir(parents=True, exist_ok=True)
         if options.log_rotate_max_bytes:
-            return handlers.RotatingFileHandler(
+            return _RotatingFile(
                 options.log_file,
                 maxBytes=options.log_rotate_max_bytes,
                 backupCount=options.log_rotate_backup_count,
                 encoding="utf-8",
             )
-        return handlers.WatchedFileHandler(options.log_file, encoding="utf-8")
+        return _WatchedFile(options.log_file, encoding="utf-8")
     place, _, facility = rest.partition("/") if scheme != "file" else (rest, "", "")
     if scheme == "file":
         # file:///dev/log/LOG_DAEMON names a facility behind the socket.

@@ -26,6 +26,7 @@ from types import FrameType
 from typing import NoReturn, Protocol
 
 from saltern.kit.process.supervision import Rollout, Watched
+from statecore.host.content import private_files
 
 #: Options of prctl(2): the signal that a process gets when its parent dies, and the name of a process (15 bytes).
 _PR_SET_PDEATHSIG = 1
@@ -317,10 +318,9 @@ def end_with_parent(parent: int) -> None:
 
 def redirect(log: Path) -> None:
     """Append stdout and stderr of this process to a file. Raises OSError."""
-    file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-    os.dup2(file, 1)
-    os.dup2(file, 2)
-    os.close(file)
+    with private_files.opened(log) as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
 
 
 def program(words: Sequence[str], variables: Mapping[str, str] = {}) -> Callable[[], int]:

@@ -23,6 +23,7 @@ from saltern.kit.config.reading import notes_of
 from saltern.kit.process.health import Health
 from saltern.kit.process.logs import configure
 from saltern.kit.process.metrics import Metrics, new_metrics
+from saltern.kit.process.own_directories import make_private
 from saltern.kit.process.process import (
     Stop,
     exit_code,
@@ -143,6 +144,8 @@ class RoleProgram:
     longest: Callable[[MasterOptions], float] = lambda options: options.request_deadline
     #: Runs the role with options that were read, and returns the exit code.
     run: Callable[[RoleProgram, Start], int] = lambda program, start: run_prepared(program, start)
+    #: Whether the role keeps files in ``cachedir``.
+    caches: bool = False
 
 
 def read_arguments(program: RoleProgram, argv: Sequence[str] | None) -> Start:
@@ -217,7 +220,11 @@ def run_prepared(program: RoleProgram, start: Start) -> int:
 
     Return exit code 0; 78, or 69 for a taken port, if the role cannot use its configuration.
     """
-    start.report_notes(logging.getLogger(f"saltern.{program.name}"))
+    log = logging.getLogger(f"saltern.{program.name}")
+    start.report_notes(log)
+    # Other roles keep nothing on disk.
+    if program.caches:
+        make_private(start.options, start.options.cachedir, log)
     try:
         serve(start.role or new_role(program, start), program.prepare, start.listener)
     except ConfigError as error:

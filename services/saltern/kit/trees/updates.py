@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from saltern.kit.config.master import ConfigError, MasterOptions, as_opts
 from saltern.kit.trees.served_files import file_server
-from statecore.host.content import atomic_file
+from statecore.host.content import private_files
 from statecore.model.errors import StatecoreError
 from statecore.model.lazy import lazy_module
 from statecore.sources.gitrepos.mirror import Mirror
@@ -107,8 +107,7 @@ def roots_changes(options: MasterOptions) -> dict[str, object]:
     path = Path(options.cachedir) / "roots" / "mtime_map.json"
     before = _remembered(path)
     now = _times(options)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    atomic_file.write(path, json.dumps(now), 0o600)
+    private_files.write(path, json.dumps(now))
     changed = sorted(path for path, mtime in now.items() if path in before and before[path] != mtime)
     return {
         "changed": before != now,

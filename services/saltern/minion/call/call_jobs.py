@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 from saltern.kit.config.minion_options import MinionOptions
+from statecore.host.content import private_files
 from statecore.runtime.state_runs.running_jobs import ProcDirectory
 
 
@@ -17,6 +18,7 @@ def directory(options: MinionOptions, fun: str) -> ProcDirectory | None:
     """
     directory_path = Path(options.cachedir) / "proc"
     try:
+        private_files.top(Path(options.cachedir))
         procs = ProcDirectory(directory_path)
         writable = os.access(directory_path, os.W_OK)
     except OSError:

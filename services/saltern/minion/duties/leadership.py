@@ -19,6 +19,7 @@ import zmq
 from saltern.kit.config.minion_options import MinionOptions
 from saltern.minion.duties.duties import Duties
 from saltern.minion.ipc.control import ControlSocket
+from statecore.host.content import private_files
 
 _LOG = logging.getLogger("saltern.minion")
 
@@ -130,8 +131,7 @@ class Leadership:
 
     def _locked(self) -> bool:
         if self._lock < 0:
-            Path(self._options.cachedir).mkdir(parents=True, exist_ok=True)
-            self._lock = os.open(Path(self._options.cachedir) / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            self._lock = private_files.lock_file(private_files.top(Path(self._options.cachedir)) / _LOCK)
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

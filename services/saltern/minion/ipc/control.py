@@ -18,6 +18,7 @@ import msgpack
 import zmq
 
 from saltern.minion.ipc.framed_socket import FramedSocket
+from statecore.host.content import private_files
 
 _LOG = logging.getLogger("saltern.minion")
 
@@ -41,7 +42,7 @@ class ControlSocket:
 
     def __init__(self, directory: Path) -> None:
         """Create the control socket in ``directory``. Raise OSError if that fails."""
-        directory.mkdir(parents=True, exist_ok=True)
+        private_files.directory(directory)
         self._path = directory / _NAME
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._listener.setblocking(False)

@@ -29,7 +29,7 @@ import msgpack
 
 from saltern.minion.ipc.messages import JobLoad
 from saltwire.jid import is_jid
-from statecore.host.content import atomic_file
+from statecore.host.content import private_files
 from statecore.runtime.state_runs.running_jobs import birth, is_alive, still_runs
 
 _LOG = logging.getLogger("saltern.minion")
@@ -104,7 +104,7 @@ class Journal:
         """
         self._directory = state / "journal"
         self._asked = state / "asked"
-        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        private_files.directory(self._directory)
         for path in self._directory.glob(".*"):
             writer = path.name.rpartition(".")[2]
             if not writer.isdecimal() or not is_alive(int(writer)):
@@ -142,7 +142,7 @@ class Journal:
         A failure is only logged; the minion then asks the master again.
         """
         try:
-            atomic_file.write(self._asked, f"{ms}\n")
+            private_files.write(self._asked, f"{ms}\n")
         except OSError as error:
             _LOG.debug("%s: %s", self._asked, error.strerror)
 
@@ -156,7 +156,7 @@ class Journal:
         if is_jid(jid):
             packed = msgpack.packb(load, default=str, unicode_errors="surrogateescape")
             try:
-                atomic_file.write(self._directory / f"{jid}.{JournalStep.RECEIVED.value}", packed)
+                private_files.write(self._directory / f"{jid}.{JournalStep.RECEIVED.value}", packed)
             except OSError as error:
                 _LOG.warning(
                     "%s: %s; the job runs without a journal", self._directory, error.strerror, extra={"jid": jid}
@@ -256,7 +256,7 @@ class SeenJobs:
         try:
             lines = path.read_text("ascii", "replace").split()
         except FileNotFoundError:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            private_files.directory(path.parent)
         except OSError as error:
             _LOG.warning("%s: %s; jobs from before this start may run a second time", path, error.strerror)
         self._jids = deque(lines, maxlen=self._limit)
@@ -274,7 +274,7 @@ class SeenJobs:
             if self._lines >= self._limit * _SLACK:
                 self._write_anew()
             else:
-                with self._path.open("a", encoding="ascii") as file:
+                with private_files.opened(self._path, "a") as file:
                     # A failed write may have left half a line.
                     file.write(f"\n{jid}\n" if self._failed else f"{jid}\n")
                 self._lines += 1
@@ -287,5 +287,5 @@ class SeenJobs:
         return True
 
     def _write_anew(self) -> None:
-        atomic_file.write(self._path, "".join(f"{jid}\n" for jid in self._jids).encode("ascii"))
+        private_files.write(self._path, "".join(f"{jid}\n" for jid in self._jids).encode("ascii"))
         self._lines = len(self._jids)

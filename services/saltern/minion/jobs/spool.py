@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgpack
 
-from statecore.host.content import atomic_file
+from statecore.host.content import private_files
 from statecore.runtime.state_runs.running_jobs import is_alive
 
 _LOG = logging.getLogger("saltern.minion")
@@ -40,7 +40,7 @@ class Spool:
         """
         self._directory = directory
         self._most = most
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        private_files.directory(directory)
         for path in directory.glob(f".*{_SUFFIX}.*"):
             writer = path.name.rpartition(".")[2]
             if not writer.isdecimal() or not is_alive(int(writer)):
@@ -49,7 +49,7 @@ class Spool:
     def put(self, load: Mapping[str, object]) -> Path:
         """Write a return to the spool, completely or not at all, and return its path. Raise OSError (disk full)."""
         path = self._directory / f"{time.time_ns():020d}-{load.get('jid') or load.get('cmd')}{_SUFFIX}"
-        atomic_file.write(path, self.packed(load), sync=True)
+        private_files.write(path, self.packed(load), sync=True)
         return path
 
     def packed(self, load: Mapping[str, object]) -> bytes:
@@ -75,7 +75,7 @@ class Spool:
         if load is not None:
             size = path.stat().st_size
             _LOG.error("the return of %s is %d bytes, %s", load.get("fun"), size, why, extra={"jid": load.get("jid")})
-            atomic_file.write(path, _packed(too_large_return(load, size, why)), sync=True)
+            private_files.write(path, _packed(too_large_return(load, size, why)), sync=True)
 
     def waiting(self) -> list[Path]:
         """Return the paths of the spooled returns, oldest first."""
@@ -127,7 +127,7 @@ class Spool:
                     _LOG.error(
                         "the result in %s (%d bytes) is dropped for newer ones: spool_max_bytes", path.name, size
                     )
-                    atomic_file.write(path, _packed(dropped_return(load, size)), sync=True)
+                    private_files.write(path, _packed(dropped_return(load, size)), sync=True)
                 total += _size(path) - size
 
     def size(self) -> int:

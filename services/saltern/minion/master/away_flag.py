@@ -10,6 +10,8 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 
+from statecore.host.content import private_files
+
 _LOG = logging.getLogger("saltern.minion")
 
 _NAME = "master-away"
@@ -47,7 +49,7 @@ class AwayFlag:
         self._written = away
         try:
             if away:
-                self._file.touch()
+                private_files.touch(self._file)
             else:
                 self._file.unlink(missing_ok=True)
         except OSError as error:

@@ -13,7 +13,7 @@ from pathlib import Path
 from saltern.kit.config.reading import ConfigError
 from saltwire.errors import OwnFault, PeerFault
 from saltwire.keys import MIN_BITS, MasterPublicKeys, PrivateKey
-from statecore.host.content import atomic_file
+from statecore.host.content import private_files
 
 _PRIVATE = "minion.pem"
 _PUBLIC = "minion.pub"
@@ -40,10 +40,10 @@ class Identity:
         """
         path = directory / _PRIVATE
         try:
-            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            private_files.top(directory)
             if not path.exists():
                 # Several main processes may do this at the same moment; ``create`` lets only one of them write.
-                atomic_file.create(path, PrivateKey.generate(max(keysize, MIN_BITS)).to_pem(), 0o400)
+                private_files.create(path, PrivateKey.generate(max(keysize, MIN_BITS)).to_pem(), unchanging=True)
             pem = path.read_bytes()
             private = PrivateKey.from_pem(pem)
             _keep(directory / _PUBLIC, (private.public.pem + "\n").encode())
@@ -89,4 +89,4 @@ class Identity:
 def _keep(path: Path, content: bytes) -> None:
     """Write a key file if its content differs. An unchanged file is not written, because the directory may be read-only."""
     if not path.exists() or path.read_bytes() != content:
-        atomic_file.write(path, content, 0o644)
+        private_files.write(path, content)

@@ -23,7 +23,7 @@ from saltern.minion.master.other_masters import OtherMasters
 from saltwire.errors import PeerFault
 from saltwire.file_transfer import Download, MissingFile, is_inside
 from saltwire.handshake import Credentials
-from statecore.host.content import atomic_file
+from statecore.host.content import private_files
 from statecore.model.errors import CommandError
 from statecore.model.ports import FileHash
 
@@ -177,8 +177,7 @@ class RemoteFiles(_Master):
     def _download(self, path: str, saltenv: str, cached: Path) -> None:
         download = Download(path, saltenv)
         try:
-            cached.parent.mkdir(parents=True, exist_ok=True)
-            with atomic_file.writer(cached) as file:
+            with private_files.writer(cached) as file:
                 while not download.done:
                     file.write(download.feed(self.ask(download.request(), raw=True)))
         except MissingFile as error:
@@ -318,8 +317,7 @@ def request_refresh(states: Sequence[Path], what: str) -> bool:
     """
     try:
         for directory in states:
-            directory.mkdir(parents=True, exist_ok=True)
-            (directory / f"refresh-{what}").touch()
+            private_files.touch(private_files.directory(directory) / f"refresh-{what}")
     except OSError as error:
         raise CommandError(f"the refresh cannot be requested: {error.filename}: {error.strerror}") from error
     return True

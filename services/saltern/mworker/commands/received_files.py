@@ -21,6 +21,7 @@ from saltwire.ids import is_minion_id
 from saltwire.pack import octets
 from statecore.host import beneath
 from statecore.host.beneath import LeadsOutside, Links
+from statecore.host.content import private_files
 from statecore.sources.tree_roots import TreeRoot
 
 _MEGABYTE = 1024 * 1024
@@ -84,9 +85,9 @@ def store(directory: TreeRoot, path: object, data: bytes, loc: int, most: int = 
     Raises FileRefused; TooMuch; OSError if the file cannot be written.
     """
     place = place_of(path)
-    Path(directory.configured).mkdir(parents=True, exist_ok=True)
+    private_files.directory(Path(directory.configured))
     with beneath.directory(directory.configured) as minions:
-        beneath.make_directories(minions, directory.derived, 0o777)
+        beneath.make_directories(minions, directory.derived, private_files.DIRECTORY_MODE)
     try:
         with directory.opened(Links.BENEATH) as top:
             if most:
@@ -160,11 +161,11 @@ def _chunk(load: Mapping[str, object], most: int) -> tuple[bytes, int]:
 def _write(top: int, place: str, data: bytes, loc: int) -> None:
     above, _, _ = place.rpartition("/")
     if above:
-        beneath.make_directories(top, above, 0o777, links=Links.BENEATH)
+        beneath.make_directories(top, above, private_files.DIRECTORY_MODE, links=Links.BENEATH)
     # Without O_TRUNC, and never waiting: a FIFO that somebody made here is refused before anything happens.
     flags = os.O_RDWR | os.O_NONBLOCK | (0 if loc else os.O_CREAT)
     try:
-        descriptor = beneath.open_beneath(top, place, flags, 0o666, links=Links.BENEATH)
+        descriptor = beneath.open_beneath(top, place, flags, private_files.FILE_MODE, links=Links.BENEATH)
     except FileNotFoundError:
         raise FileRefused(f"the chunk before byte {loc} is missing") from None
     with os.fdopen(descriptor, "r+b", buffering=0) as file:

@@ -139,6 +139,7 @@ def test_where_nothing_can_be_written_the_job_may_run_all_the_same(
 ) -> None:
     journal = Journal(tmp_path, 10)
     (tmp_path / "journal").rmdir()
+    (tmp_path / "journal").write_text("")
     with caplog.at_level(logging.WARNING):
         assert not journal.receive(job())
     assert JID in journal

@@ -65,10 +65,10 @@ def test_a_lost_public_key_is_written_again_and_nothing_else(pki: Path, monkeypa
     Identity.load("web1", pki, 2048)
     assert (pki / "minion.pub").read_bytes() == public
 
-    def refuse(path: Path, content: bytes, mode: int) -> None:
+    def refuse(path: Path, content: bytes) -> None:
         raise OSError(30, "Read-only file system", str(path))
 
-    monkeypatch.setattr(identity_module.atomic_file, "write", refuse)
+    monkeypatch.setattr(identity_module.private_files, "write", refuse)
     Identity.load("web1", pki, 2048).master()
 
 

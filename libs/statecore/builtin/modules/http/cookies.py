@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from statecore.host.content import atomic_file
-from statecore.host.rooted_path import located
+from statecore.host.content import atomic_file, private_files
 from statecore.model.context import Context
 from statecore.model.errors import CommandError, InvocationError
 
@@ -38,10 +36,9 @@ class CookieFile:
             for cookie in self.jar:
                 kept.set_cookie(cookie)
             try:
-                path.parent.mkdir(parents=True, exist_ok=True)
+                private_files.directory(path.parent)
                 with atomic_file.replacement(path) as new:
-                    with located(new) as (name, way):
-                        os.close(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600, dir_fd=way))
+                    private_files.new_file(new).close()
                     # The jar's save() follows symbolic links, so it writes to a private temporary file first.
                     with tempfile.NamedTemporaryFile() as own:
                         kept.save(own.name, ignore_discard=session)

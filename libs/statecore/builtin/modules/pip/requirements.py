@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
+from statecore.host.content import private_files
 from statecore.host.rooted_path import located, remove_tree
 from statecore.model import tree_url
 from statecore.model.context import Context
@@ -47,7 +48,8 @@ def readable(
         return
     name = f"/tmp/.saltern-pip-{os.urandom(8).hex()}"
     real_path = ctx.host.path(name)
-    real_path.mkdir(mode=0o700, parents=True)
+    real_path.parent.mkdir(parents=True, exist_ok=True)
+    real_path.mkdir(mode=private_files.DIRECTORY_MODE)
     try:
         placed = [_copy_with_includes(ctx, each, f"{name}/{at}", cwd, saltenv) for at, each in enumerate(wanted)]
         if user:
@@ -76,8 +78,7 @@ def _copy_with_includes(ctx: Context, wanted: str, top: str, cwd: str | None, sa
     start, chain = _chain(ctx, wanted, cwd, saltenv)
     for at, text in chain.items():
         copy = ctx.host.path(f"{top}/{at.lstrip('/')}")
-        copy.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        copy.write_bytes(text)
+        private_files.write(copy, text)
     return f"{top}/{start.lstrip('/')}"
 
 
