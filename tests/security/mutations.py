@@ -1412,6 +1412,27 @@ MUTATIONS = (
         "test_check_untrusted.py::test_what_is_no_finding_is_refused",
     ),
     Mutation(
+        "a path in a template has few steps",
+        "libs/statecore/lsp/facts.py",
+        "{{1,{_DEEPEST}}}",
+        "+",
+        "test_foreign_trees.py::test_no_file_fills_the_memory",
+    ),
+    Mutation(
+        "a path of pillar keys is short",
+        "libs/statecore/lsp/facts.py",
+        "if len(path) > _LONGEST_PATH:",
+        "if False:",
+        "test_foreign_trees.py::test_no_key_of_a_pillar_file_fills_the_memory",
+    ),
+    Mutation(
+        "a module that no parser takes ends nothing",
+        "libs/statecore/lsp/catalogue.py",
+        "    except (SyntaxError, ValueError, RecursionError, MemoryError):",
+        "    except SyntaxError:",
+        "test_foreign_trees.py::test_a_module_that_python_cannot_parse_is_none",
+    ),
+    Mutation(
         "an answer belongs to its question",
         _RENDERER,
         """                or answer.get("id") != message["id"]

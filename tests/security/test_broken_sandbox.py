@@ -386,7 +386,7 @@ LIES = {
     "no answer while it computes": ("while True: pass", "took longer than"),
     "an answer without end": (
         "os.set_blocking(pipe, True)\nwhile True: os.write(pipe, b' ' * 65536)",
-        "more than 64 MiB",
+        "more than 16 MiB",
     ),
 }
 

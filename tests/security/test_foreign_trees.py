@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
+from statecore.analysis.sls_text.formatting import formatted
+from statecore.lsp.catalogue import users_module
+from statecore.lsp.facts import facts_of
 from statecore.lsp.index import InTree, TreeIndex
 from statecore.lsp.rendering import Session
 from statecore.lsp.settings import Settings, with_editor
 from statecore.lsp.worker import Worker, WorkerFailed
+from statecore.lsp.workspace import Workspace
 from statecore.model.errors import StatecoreError
 from tests.statecore.lsp.conftest import CURSOR, Editor, plant
 
@@ -358,3 +363,111 @@ def test_a_trusted_editor_says_that_it_is_not_confined(machine: Machine) -> None
         )
     finally:
         editor.end()
+
+
+# ------------------------------------------------------------------------------------------------- texts that cost the server
+
+#: Characters of a text of each kind, and the seconds of processor time that it may cost. A cost that grows with the square of the
+#: length is above it by a factor of two or more.
+_CHARACTERS, _FORMATTED, _SECONDS = 400_000, 100_000, 12.0
+
+#: Name -> (text that is repeated, text before, text behind).
+SLS_TEXTS = {
+    "braces": ("{{", "", ""),
+    "statements": ("{%", "", ""),
+    "comments": ("{#", "", ""),
+    "colons": ("a:", "", ""),
+    "dashes": ("- ", "", ""),
+    "quotes": ('"', "", ""),
+    "blanks": (" ", "", ""),
+    "lines": ("\n", "", ""),
+    "a word": ("a", "", ""),
+    "conditions": ("{% if a %}", "", ""),
+    "a path": ("a.", "{{ ", " }}"),
+    "parentheses": ("(", "{{ ", " }}"),
+    "open texts": ("{{ '", "", ""),
+    "brackets": ("x: [", "", ""),
+    "includes": ("  - a\n", "include:\n", ""),
+    "keys with tags": ("{{ a }}: b\n", "", ""),
+    "filters": ("|b", "{{ a", " }}"),
+    "macros": ("{% macro ", "", ""),
+    "a path of the pillar": ("['b']", "{{ pillar['a']", " }}"),
+    "a path of grains": (".b", "{{ grains.a", " }}"),
+    "functions": ("salt['a.b'](", "{{ ", " }}"),
+    "items": ("  - a: b\n    c: d\n", "x:\n", ""),
+    "items without dash": ("    c: d\n", "x:\n  - a: b\n", ""),
+}
+
+PYTHON_TEXTS = {
+    "parentheses": ("(", "x=", ""),
+    "signs": ("-", "x=", "1"),
+    "attributes": (".b", "x=a", ""),
+    "sums": ("+1", "x=1", ""),
+    "calls": ("()", "x=f", ""),
+    "negations": ("not ", "x=", "1"),
+    "lambdas": ("lambda:", "x=", "1"),
+    "powers": ("2**", "x=", "1"),
+    "lists": ("[", "x=", ""),
+    "texts": ("'a' ", "x=", ""),
+    "conditions": ("elif 1: pass\n", "if 1: pass\n", ""),
+    "null bytes": ("\0", "", ""),
+    "functions": ("def f(a): pass\n", "", ""),
+}
+
+
+def _text_of(kind: tuple[str, str, str], characters: int) -> str:
+    repeated, before, behind = kind
+    return before + repeated * (characters // len(repeated)) + behind
+
+
+@pytest.mark.parametrize("name", SLS_TEXTS)
+@pytest.mark.parametrize("kind", ["sls", "pillar", "top", "template"])
+def test_no_file_keeps_the_index_busy(kind: str, name: str) -> None:
+    text = _text_of(SLS_TEXTS[name], _CHARACTERS)
+    began = time.process_time()
+    facts_of(text, kind)
+    assert time.process_time() - began < _SECONDS
+
+
+@pytest.mark.parametrize("name", SLS_TEXTS)
+def test_no_file_fills_the_memory(name: str) -> None:
+    text = _text_of(SLS_TEXTS[name], 40_000)
+    kept = sum(len(one.name) for one in facts_of(text, "sls").references)
+    assert kept < 100 * len(text)
+
+
+@pytest.mark.parametrize("length", [2_000, 20_000, 200_000])
+def test_no_key_of_a_pillar_file_fills_the_memory(length: int) -> None:
+    below = "".join(f"  k{number}:\n    x: 1\n" for number in range(1_000))
+    text = f"{'k' * length}:\n{below}other:\n  key: 1\n"
+    keys = facts_of(text, "pillar").keys
+    assert sum(len(key) for key in keys) < 100 * 22_000
+    assert "other:key" in keys
+
+
+@pytest.mark.parametrize("name", SLS_TEXTS)
+def test_no_file_keeps_the_formatter_busy(name: str) -> None:
+    text = _text_of(SLS_TEXTS[name], _FORMATTED)
+    began = time.process_time()
+    formatted(text)
+    assert time.process_time() - began < _SECONDS
+
+
+@pytest.mark.parametrize("name", PYTHON_TEXTS)
+def test_a_module_that_python_cannot_parse_is_none(name: str) -> None:
+    found = users_module("/srv/salt/_modules/aaa.py", _text_of(PYTHON_TEXTS[name], _CHARACTERS))
+    assert found is None or found.name == "aaa"
+
+
+@pytest.mark.parametrize("name", PYTHON_TEXTS)
+def test_no_module_of_a_tree_ends_the_reading(tmp_path: Path, name: str) -> None:
+    plant(tmp_path, {"_modules/aaa.py": _text_of(PYTHON_TEXTS[name], _CHARACTERS), "web.sls": "x:\n  test.nop: []\n"})
+    settings, _ = with_editor(Settings(grains="/dev/null"), {}, str(tmp_path))
+    workspace = Workspace(settings, lambda file, found: None, lambda confinement: None)
+    workspace.start()
+    try:
+        assert workspace.ready.wait(60)
+        with workspace.lock:
+            assert str(tmp_path / "web.sls") in workspace.index.files
+    finally:
+        workspace.stop()

@@ -196,7 +196,8 @@ def users_module(file: str, text: str) -> ModuleDoc | None:
     """Return the module that the text of a user's Python file defines, without running it; None for a syntax error."""
     try:
         tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        # Python's parser raises MemoryError for a text that is nested too deeply.
         return None
     constants = {
         target.id: node.value.value

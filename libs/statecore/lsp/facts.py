@@ -236,6 +236,10 @@ def _of_top(found: FileFacts) -> None:
                     found.references.append(Reference("sls", each.key, span))
 
 
+#: Longest path of pillar keys that is kept, in characters.
+_LONGEST_PATH = 1000
+
+
 def _of_pillar(found: FileFacts) -> None:
     source = found.source
     paths: dict[int, str] = {}
@@ -246,6 +250,9 @@ def _of_pillar(found: FileFacts) -> None:
         if not entry.colon or (entry.parent >= 0 and entry.parent not in paths):
             continue
         path = f"{paths[entry.parent]}:{entry.key}" if entry.parent >= 0 else entry.key
+        if len(path) > _LONGEST_PATH:
+            # The path of each key below would hold it once more.
+            continue
         paths[number] = path
         found.keys.setdefault(path, entry.key_span)
     for sls, span in found.includes:
@@ -257,7 +264,9 @@ def _of_pillar(found: FileFacts) -> None:
 _STEP = (
     r"""(?:\[\s*(?:'[^'\n]*'|"[^"\n]*")\s*\]|\.(?!get\b|items\b|keys\b|values\b|setdefault\b|update\b)[A-Za-z_]\w*)"""
 )
-_CHAIN = {name: re.compile(rf"(?<![\w.'\"]){name}((?:{_STEP})+)") for name in ("pillar", "grains")}
+#: Most steps of a path that are read: each is a reference of its own, with the text of all steps before it.
+_DEEPEST = 64
+_CHAIN = {name: re.compile(rf"(?<![\w.'\"]){name}((?:{_STEP}){{1,{_DEEPEST}}})") for name in ("pillar", "grains")}
 _GET = re.compile(
     r"""(?:salt\[\s*['"](pillar|grains)\.get['"]\s*\]|salt\.(pillar|grains)\.get|(?<![\w.])(pillar|grains)\.get)\(\s*(['"])([^'"\n]*)\4"""
 )

@@ -46,7 +46,7 @@ CPU_SECONDS = 300
 _LONGEST = 10_000
 
 #: Longest answer of the child, in bytes.
-_LONGEST_ANSWER = 64 << 20
+_LONGEST_ANSWER = 16 << 20
 
 #: Seconds until a new child must have gathered the grains of this host and must be confined.
 _START_SECONDS = 60.0

@@ -115,7 +115,11 @@ class Workspace:
         for file in files:
             if self._stopped.is_set():
                 return
-            self._reread(file)
+            try:
+                self._reread(file)
+            except Exception:
+                # One file of a stranger's tree must not keep the others from being read.
+                log.exception("%s cannot be read", file)
         self.ready.set()
         log.info("%d files read in %.2f s", len(files), time.monotonic() - started)
         # What is declared elsewhere is known only now.

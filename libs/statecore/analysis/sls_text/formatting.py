@@ -7,7 +7,7 @@ A text that is no YAML without its tags (a template makes the structure) stays a
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from statecore.analysis.sls_text.jinja_regions import Tag, TagKind, tags
 from statecore.analysis.sls_text.lines import Entry, SlsText, read
@@ -137,6 +137,9 @@ def _laid_out(source: SlsText) -> str | None:
         return None
     columns: dict[int, int] = {}
     shift: dict[int, int] = {}
+    firsts: dict[int, int | None] = {}
+    #: Entry, or -1 for the top -> its last child so far.
+    last: dict[int, int] = {}
     for number, entry in enumerate(source.entries):
         if not entry.colon and entry.dash < 0:
             # A text that continues the line above, or a tag that makes the structure.
@@ -149,7 +152,8 @@ def _laid_out(source: SlsText) -> str | None:
             and source.entries[entry.parent].colon is False
         ):
             return None
-        first = _first_of_item(source, number)
+        first = firsts[number] = _first_of_item(source, number, last.get(entry.parent), firsts)
+        last[entry.parent] = number
         if entry.dash >= 0:
             # A list inside a list item is in the column of its key, as Salt's pages have it.
             within = entry.parent >= 0 and source.entries[entry.parent].dash >= 0
@@ -177,23 +181,15 @@ def _laid_out(source: SlsText) -> str | None:
     return _ended(_joined_blanks(lines, kept), source)
 
 
-def _first_of_item(source: SlsText, number: int) -> int | None:
-    """Return the entry with the dash of the list item that an entry without dash belongs to; None if it is in no item."""
+def _first_of_item(source: SlsText, number: int, before: int | None, firsts: Mapping[int, int | None]) -> int | None:
+    """Return the entry with the dash of the list item that an entry without dash belongs to; None if it is in no item.
+
+    ``before`` is the sibling above, None for the first one, and ``firsts`` has the answers for the entries above.
+    """
     entry = source.entries[number]
-    if entry.dash >= 0:
+    if entry.dash >= 0 or before is None or source.entries[before].column != entry.column:
         return None
-    siblings = (
-        source.entries[entry.parent].children
-        if entry.parent >= 0
-        else [at for at, each in enumerate(source.entries) if each.parent < 0]
-    )
-    for at in reversed([each for each in siblings if each < number]):
-        other = source.entries[at]
-        if other.column != entry.column:
-            return None
-        if other.dash >= 0:
-            return at
-    return None
+    return before if source.entries[before].dash >= 0 else firsts[before]
 
 
 def _entry_line(source: SlsText, entry: Entry, column: int) -> str:
