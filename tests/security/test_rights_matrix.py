@@ -115,7 +115,8 @@ def _looked(day: Day, cmd: str, words: list[str]) -> Any:
         hidden = [job for job in jobs if job not in shown]
         assert "secret-sls" not in str(hidden)
         assert all(
-            set(job["meta"]) <= {"created", "user", "fun", "expected"} or "tgt" not in job["meta"] for job in hidden
+            set(job["meta"]) <= {"created", "ended", "user", "fun", "expected"} or "tgt" not in job["meta"]
+            for job in hidden
         )
         return f"{len(jobs)} of which {len(shown)} with arguments"
     jid = day.jids[words[0]]

@@ -388,7 +388,7 @@ class MasterOptions(StateOptions, FileserverOptions, WorkerOptions):
     external_auth: dict[str, Any] = option(
         {},
         "backend (file, ldap, oidc, pam, sharedsecret) -> user, or group with a % at the end -> functions, "
-        "`target: functions`, @runner, @wheel, @jobs: who may use the API and `salt -a` (docs/api.md)",
+        "`target: functions`, @runner, @wheel, @jobs, @events: who may use the API and `salt -a` (docs/api.md)",
     )
     permissive_acl: bool = option(
         False, "the row `*` of external_auth counts for every user, also for users with a row"

@@ -26,7 +26,7 @@ from saltern.mworker.worker_context import WorkerContext
 _PLAIN = ("jid", "fun", "user")
 
 #: Counters and times of a job that are shown of a job of which only some minions are seen.
-_PLAIN_META = ("created", "user", "fun")
+_PLAIN_META = ("created", "ended", "user", "fun")
 
 #: First part of the name of a master's function, and the kind of request that starts it.
 _MASTERS = {"runner": Kind.RUNNER, "wheel": Kind.WHEEL}
