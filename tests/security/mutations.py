@@ -1419,6 +1419,13 @@ MUTATIONS = (
         "test_foreign_trees.py::test_no_file_fills_the_memory",
     ),
     Mutation(
+        "fmt follows no link of a tree",
+        "libs/statecore/analysis/commands/fmt.py",
+        " and not each.is_symlink())",
+        ")",
+        "test_check_untrusted.py::test_a_formatted_tree_changes_and_shows_nothing_outside",
+    ),
+    Mutation(
         "a path of pillar keys is short",
         "libs/statecore/lsp/facts.py",
         "if len(path) > _LONGEST_PATH:",

@@ -211,6 +211,33 @@ def test_a_lost_renderer_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyP
         untrusted.findings_of({"base": [str(tmp_path)]}, "", "", "", "", [])
 
 
+#: Options of ``statecore fmt`` -> exit code for a tree in which a link alone is not in the usual form.
+FORMATS = {"": Exit.OK, "--check": Exit.OK, "--diff": Exit.OK}
+
+
+@pytest.mark.parametrize("option", FORMATS)
+@pytest.mark.parametrize("link", ["file", "relative", "directory", "chain"])
+def test_a_formatted_tree_changes_and_shows_nothing_outside(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], link: str, option: str
+) -> None:
+    secret = "hunter2:\n    a:   b\n"
+    plant(tmp_path, {"outside/secret.sls": secret, "srv/web.sls": "x:\n  test.nop: []\n"})
+    outside, tree = tmp_path / "outside", tmp_path / "srv"
+    if link == "file":
+        (tree / "key.sls").symlink_to(outside / "secret.sls")
+    elif link == "relative":
+        (tree / "key.sls").symlink_to("../outside/secret.sls")
+    elif link == "directory":
+        (tree / "sub").symlink_to(outside)
+    else:
+        (tree / "one.sls").symlink_to(outside / "secret.sls")
+        (tree / "key.sls").symlink_to("one.sls")
+    code = main(["fmt", *([option] if option else []), str(tree)])
+    shown = capsys.readouterr()
+    assert (code, shown.out + shown.err) == (FORMATS[option], "")
+    assert (outside / "secret.sls").read_text() == secret
+
+
 # -------------------------------------------------------------------------------------------------------- what CI is told
 
 _USES = re.compile(r"^\s*-?\s*uses:\s*(\S+)", re.MULTILINE)

@@ -44,7 +44,8 @@ def _files(named: list[str]) -> Iterator[Path]:
     for text in named:
         path = Path(text)
         if path.is_dir():
-            yield from sorted(each for each in path.rglob("*.sls") if each.is_file())
+            # A link may lead out of a stranger's tree; what it leads to inside is found by its own name.
+            yield from sorted(each for each in path.rglob("*.sls") if each.is_file() and not each.is_symlink())
         elif path.is_file():
             yield path
         else:
