@@ -181,7 +181,7 @@ class ClosedEnvironment(SandboxedEnvironment):
             return value
         if isinstance(obj, Undefined):
             # Most undefined values raise UndefinedError here, which names the missing variable.
-            return _REFUSED if name[:1] == "_" else getattr(obj, name, _ABSENT)
+            return obj[name] if name[:1] == "_" else getattr(obj, name, _ABSENT)
         if isinstance(obj, type):
             return getattr(obj, name) if obj in _OF_CLASSES and name in _OF_CLASSES[obj] else _REFUSED
         value = _of_base(obj, name)
