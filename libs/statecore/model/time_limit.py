@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from types import FrameType
 
 #: Seconds of CPU time from the limit until the kernel ends the process, for code that does not return to Python: long enough
@@ -29,6 +30,10 @@ _AGAIN = 1.0
 _STDERR = 2
 
 
+#: Option with the seconds for one file.
+JINJA_TIME_LIMIT = "jinja_time_limit"
+
+
 class TimeLimitExceeded(BaseException):
     """Raised in a block of users' code whose time limit is over.
 
@@ -41,12 +46,13 @@ class TimeLimitExceeded(BaseException):
 
 class ComputedTooMuch(TimeLimitExceeded):
     """Raised when users' code (such as a template) used too much CPU time or memory. ``seconds`` is the limit of CPU
-    time.
+    time, ``option`` the option that sets it.
     """
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, option: str = JINJA_TIME_LIMIT) -> None:
         super().__init__(seconds)
         self.seconds = seconds
+        self.option = option
 
 
 class ComputedTooLong(ComputedTooMuch):
@@ -75,26 +81,57 @@ def time_limit(seconds: float) -> Iterator[None]:
 
 
 @contextmanager
-def computing_limit(seconds: float) -> Iterator[None]:
+def computing_limit(seconds: float, option: str = JINJA_TIME_LIMIT) -> Iterator[None]:
     """Raise ComputedTooLong in the block after so many seconds of CPU time, and again after each further second of
-    CPU time.
+    CPU time. ``option``: the option that sets the limit, for the error.
 
     Raise ComputedTooLarge in the block when the process has grown by 1 GiB. Time spent waiting for commands or requests
-    does not count. A limit inside another limit has no effect. Only the main thread has a limit, and memory is measured
+    does not count. A limit inside another limit ends no later than the outer one: the inner block then gets the outer limit's
+    exception first, and the outer block its own a moment later. Only the main thread has a limit, and memory is measured
     only on Linux. A loop in C that does not check for signals cannot be interrupted: ten seconds of CPU time later the
     kernel ends the process (SIGVTALRM), and faulthandler writes the Python stack to stderr.
     """
-    if threading.current_thread() is not threading.main_thread() or signal.getitimer(signal.ITIMER_PROF)[0]:
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    outer = _INNERMOST.get()
+    watch = _LimitWatch(seconds, option, outer)
+    if outer is not None:
+        check_limit()
+        token = _INNERMOST.set(watch)
+        try:
+            yield
+        finally:
+            _INNERMOST.reset(token)
+        return
+    if signal.getitimer(signal.ITIMER_PROF)[0]:
+        # A profiler has the timer.
         yield
         return
     faulthandler.register(signal.SIGVTALRM, file=_STDERR, all_threads=False, chain=True)
     signal.setitimer(signal.ITIMER_VIRTUAL, seconds + _GRACE)
+    token = _INNERMOST.set(watch)
     try:
-        with _interrupted(signal.SIGPROF, signal.ITIMER_PROF, min(seconds, _TICK), _TICK, _LimitWatch(seconds).look):
+        with _interrupted(signal.SIGPROF, signal.ITIMER_PROF, min(seconds, _TICK), _TICK, _look):
             yield
     finally:
+        _INNERMOST.reset(token)
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         faulthandler.unregister(signal.SIGVTALRM)
+
+
+def check_limit() -> None:
+    """Raise ComputedTooLong if the limit that holds here (``computing_limit``) is used up, although an inner block has caught
+    its exception. Call it before a further step of long work, such as the next file.
+    """
+    watch = _INNERMOST.get()
+    if watch is not None and time.process_time() >= watch.ends:
+        raise ComputedTooLong(watch.seconds, watch.option)
+
+
+def _look() -> ComputedTooMuch | None:
+    watch = _INNERMOST.get()
+    return None if watch is None else watch.look()
 
 
 class _LimitWatch:
@@ -102,11 +139,14 @@ class _LimitWatch:
     it exceeds the limits.
     """
 
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
-        self._due = time.process_time() + seconds
+    def __init__(self, seconds: float, option: str, outer: _LimitWatch | None) -> None:
+        #: The limit that ends first: this block's or that of the block around it; end in seconds of CPU time of the process.
+        self.seconds, self.option, self.ends = seconds, option, time.process_time() + seconds
+        if outer is not None and outer.ends < self.ends:
+            self.seconds, self.option, self.ends = outer.seconds, outer.option, outer.ends
+        self._due = self.ends
         #: Resident bytes at the first check. Measuring at the start of the block would slow down every small template.
-        self._before = 0
+        self._before: int = 0 if outer is None else outer._before
 
     def look(self) -> ComputedTooMuch | None:
         """Return the exception to raise in users' code that exceeded its limits; None while it is within its limits."""
@@ -115,11 +155,15 @@ class _LimitWatch:
         now = time.process_time()
         if now >= self._due:
             self._due = now + _AGAIN
-            return ComputedTooLong(self._seconds)
+            return ComputedTooLong(self.seconds, self.option)
         if size - self._before > _GROWTH:
             self._before = size
-            return ComputedTooLarge(self._seconds)
+            return ComputedTooLarge(self.seconds, self.option)
         return None
+
+
+#: The limit of the innermost block in the main thread.
+_INNERMOST: ContextVar[_LimitWatch | None] = ContextVar("statecore.model.time_limit", default=None)
 
 
 def _resident() -> int:

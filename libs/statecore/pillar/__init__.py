@@ -10,16 +10,19 @@ Source: docs/protocol.md#pillar-transfer.
 from __future__ import annotations
 
 from collections.abc import Mapping, MutableMapping, Sequence
+from contextlib import nullcontext
 from typing import NamedTuple
 
 from statecore.model.errors import SlsError
 from statecore.model.ports import Files, Function
+from statecore.model.time_limit import ComputedTooMuch, computing_limit
 from statecore.pillar.decryption import Decrypt, decrypted
 from statecore.pillar.errors import Errors
 from statecore.pillar.external import External, ExternalPillars
 from statecore.pillar.merging import Merging
 from statecore.pillar.sls import BASE, PillarFiles, PillarSls, environment_asked
 from statecore.render import SlsTree
+from statecore.render.limit import MASTER_RENDER_TIME_LIMIT, limit_of_master
 from statecore.render.memory import RenderMemory
 from statecore.render.top import Chosen
 
@@ -54,11 +57,12 @@ def compile_pillar(
     untrusted: bool = False,
 ) -> PillarResult:
     """Compile the pillar of a minion from the tree in ``files`` and from external pillars. Return the PillarResult with
-    the pillar and its errors; none is raised.
+    the pillar and its errors; none is raised. If the compilation takes more CPU time than ``master_render_time_limit``, the
+    pillar is empty, and an error says so.
 
     Options used: ext_pillar, ext_pillar_first, on_demand_ext_pillar, pillarenv_from_saltenv,
     pillar_source_merging_strategy, pillar_merge_lists, pillar_includes_override_sls, pillar_safe_render_error,
-    state_top, env_order, renderer, jinja_*.
+    state_top, env_order, renderer, jinja_*, master_render_time_limit.
 
     ``pillarenv`` limits the compilation to one pillarenv. ``override`` is merged over the result, and templates see it
     as ``pillar``. ``unseen`` is merged over everything else after the decryption: no template, top file and plugin sees it.
@@ -73,39 +77,48 @@ def compile_pillar(
     known: MutableMapping[str, object] = {} if live is None else live
     known.update(override or {})
     errors = Errors(safe=bool(opts.get("pillar_safe_render_error", True)))
-    merging = Merging(opts, errors)
-    alone = asked or (None if merging.merges else saltenv or BASE)
-    tops = [env for env in files.envs() if alone in (None, env)]
-    tree = SlsTree(
-        files,
-        # For pillar, the top files of all pillarenvs count, in the order of the files. ``env_order`` orders their
-        # results.
-        opts={**opts, "id": minion_id, "saltenv": asked, "env_order": tops},
-        grains=grains,
-        pillar=known,
-        functions=functions,
-        renderers=renderers,
-        memory=memory,
-        secret=True,
-        untrusted=untrusted,
-    )
-    sources = External(external, opts, merging, errors, minion_id)
-    first = bool(opts.get("ext_pillar_first"))
-    if first:
-        known.update(sources.over(dict(override or {}), override, on_demand))
-    data = _by_sls(tree, opts, merging, errors, asked, override or {}) if tops else dict(override or {})
-    if first:
-        data = merging.merged(dict(known), data)
-    known.update(data)
-    if not first:
-        data = sources.over(data, override, on_demand)
-    if override:
-        data = merging.merged(data, dict(override))
-    if decrypt is not None:
-        data = decrypted(data, opts, decrypt, errors)
-    known.update(data)
-    if unseen:
-        data = merging.merged(data, dict(unseen))
+    seconds = limit_of_master(opts)
+    try:
+        with computing_limit(seconds, MASTER_RENDER_TIME_LIMIT) if seconds else nullcontext():
+            merging = Merging(opts, errors)
+            alone = asked or (None if merging.merges else saltenv or BASE)
+            tops = [env for env in files.envs() if alone in (None, env)]
+            tree = SlsTree(
+                files,
+                # For pillar, the top files of all pillarenvs count, in the order of the files. ``env_order`` orders their
+                # results.
+                opts={**opts, "id": minion_id, "saltenv": asked, "env_order": tops},
+                grains=grains,
+                pillar=known,
+                functions=functions,
+                renderers=renderers,
+                memory=memory,
+                secret=True,
+                untrusted=untrusted,
+            )
+            sources = External(external, opts, merging, errors, minion_id)
+            first = bool(opts.get("ext_pillar_first"))
+            if first:
+                known.update(sources.over(dict(override or {}), override, on_demand))
+            data = _by_sls(tree, opts, merging, errors, asked, override or {}) if tops else dict(override or {})
+            if first:
+                data = merging.merged(dict(known), data)
+            known.update(data)
+            if not first:
+                data = sources.over(data, override, on_demand)
+            if override:
+                data = merging.merged(data, dict(override))
+            if decrypt is not None:
+                data = decrypted(data, opts, decrypt, errors)
+            known.update(data)
+            if unseen:
+                data = merging.merged(data, dict(unseen))
+    except ComputedTooMuch as error:
+        if not seconds:
+            raise
+        errors.of_limit(error, minion_id)
+        known.clear()
+        return PillarResult({}, tuple(errors.messages))
     return PillarResult(data, tuple(errors.messages))
 
 

@@ -10,6 +10,7 @@ import logging
 import re
 
 from statecore.model.errors import Mark, SlsError, SlsFault
+from statecore.model.time_limit import ComputedTooMuch
 
 log = logging.getLogger("statecore.pillar")
 
@@ -40,6 +41,14 @@ class Errors:
     def log(self, error: str) -> None:
         """Log an error of the pillar compilation that the minion must not see."""
         log.error("%s", error)
+
+    def of_limit(self, error: ComputedTooMuch, minion_id: str) -> None:
+        """Add the error that a pillar used up its limit of CPU time, beside those of the files in which it did."""
+        place = f" at {error.place}" if error.place and not self._safe else ""
+        log.error("the pillar of %s was stopped at %s", minion_id, error.place or "the next file")
+        self.add(
+            f"Compiling the pillar takes longer than {error.seconds:g} seconds of CPU time ({error.option}){place}"
+        )
 
     def of_sls(self, sls: str, error: SlsError) -> None:
         """Add all errors in ``error``, raised while the pillar SLS ``sls`` was rendered, to this list of errors."""

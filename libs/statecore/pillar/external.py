@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from statecore.model.errors import NotAvailable
+from statecore.model.time_limit import check_limit
 from statecore.pillar.errors import Errors
 from statecore.pillar.merging import Merging
 
@@ -71,6 +72,7 @@ class External:
                 self._errors.add(f'The "ext_pillar" option is malformed: {text} {entry!r}')
                 return data
             for name, arguments in entry.items():
+                check_limit()
                 data = self._merging.merged(data, self._asked(self._plugins, str(name), arguments, data))
         return data
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from statecore.model import values
 from statecore.model.errors import SlsError
+from statecore.model.time_limit import check_limit
 from statecore.pillar.errors import Errors
 from statecore.pillar.merging import Merging
 from statecore.render import SlsTree
@@ -97,6 +98,7 @@ class PillarSls:
         return rendered.get(_key(own))
 
     def _data(self, sls: str, defaults: Mapping[str, object]) -> dict[str, object] | None:
+        check_limit()
         if not self.tree.find(sls, self.saltenv):
             if sls not in self.optional:
                 text = f"Specified SLS '{sls}' in environment '{self.saltenv}' is not available on the salt master"

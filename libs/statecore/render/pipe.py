@@ -161,6 +161,9 @@ class Pipes:
                 raise self._failed(f"{fault.reason}{line}", fault.mark, fault.excerpt, source) from fault
             except DataFault as fault:
                 raise self._unreadable(fault, source, names) from fault
+            except ComputedTooMuch as error:
+                reason = f"the renderer '{step.name}': {limit_message(error)}"
+                raise self._failed(reason, Mark(source.shown, 1), excerpt(source.text, 1), source) from error
             if log.isEnabledFor(PROFILE):
                 took = (time.monotonic() - started) * 1000
                 log.log(PROFILE, "Rendered %s by '%s' in %.3f ms", source.shown, step.name, took)

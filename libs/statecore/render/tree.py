@@ -12,6 +12,7 @@ from typing import Any
 from statecore.model.errors import Mark, SlsError, SlsFault, TargetError
 from statecore.model.nearest import close_matches
 from statecore.model.ports import Files
+from statecore.model.time_limit import ComputedTooMuch
 from statecore.render.context import SlsSource, StateNames
 from statecore.render.faults import excerpt_of
 from statecore.render.jinja import SaltFunctions
@@ -179,6 +180,11 @@ class SlsTree:
         marks = [self.locate("top", env, *keys) for sls, env in self._sources if sls == "top"]
         return next((mark for mark in marks if mark is not None and mark.line), None)
 
+    def _of_target(self, target: str) -> Mark | None:
+        """Return the first position of a target in the top files; None if no top file has it."""
+        found = [self.locate("top", env, env, target) for sls, env in self._sources if sls == "top"]
+        return next((mark for mark in found if mark is not None and mark.line), None)
+
     def matches_minion(self, target: str, tgt_type: str, delimiter: str) -> bool:
         """Return whether a target of a top file matches this minion. Raise SlsError if the target is invalid."""
         subject = Subject(str(self._opts.get("id", "")), self._grains, self._pillar)
@@ -191,6 +197,9 @@ class SlsTree:
                 raise SlsError([SlsFault(text)]) from error
         try:
             return matches(target, tgt_type, subject, delimiter=delimiter, nodegroups=nodegroups)
+        except ComputedTooMuch as error:
+            text = f"The top file's target '{target}' ({tgt_type}): comparing it with the minion takes too long ({error.option})"
+            raise SlsError([SlsFault(text, self._of_target(target))]) from error
         except TargetError as error:
             text = f"The top file's target '{target}' cannot be understood: {error}"
             raise SlsError([SlsFault(text)]) from error

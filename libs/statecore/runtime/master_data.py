@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import traceback
 from collections.abc import Mapping, MutableMapping
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -22,11 +23,12 @@ from statecore.loader.tables import Table
 from statecore.model.context import Context
 from statecore.model.errors import NotAvailable, SlsError, StatecoreError
 from statecore.model.ports import Files
-from statecore.model.time_limit import TimeLimitExceeded, time_limit
+from statecore.model.time_limit import ComputedTooMuch, TimeLimitExceeded, computing_limit, time_limit
 from statecore.pillar import PillarFiles, PillarResult, compile_pillar, pillar_top
 from statecore.pillar.external import PluginError
 from statecore.pillar.git_pillar import git_pillar
 from statecore.pillar.memory import PillarMemory
+from statecore.render.limit import MASTER_RENDER_TIME_LIMIT, limit_message, limit_of_master
 
 log = logging.getLogger(__name__)
 
@@ -122,10 +124,12 @@ def tops_of(ctx: Context, loader: Loader, minion_opts: Mapping[str, object]) -> 
     configured = ctx.opts.get("master_tops") or {}
     here = replace(ctx, host=Host("/"))
     found: dict[str, list[str]] = {}
+    seconds = limit_of_master(ctx.opts)
     for served in _tops_modules(configured if isinstance(configured, Mapping) else {}, here, loader):
         arguments = {"opts": minion_opts, "grains": minion_opts.get("grains") or {}}
         try:
-            sections = _sections(_called(served, "top", here, [], arguments))
+            with computing_limit(seconds, MASTER_RENDER_TIME_LIMIT) if seconds else nullcontext():
+                sections = _sections(_called(served, "top", here, [], arguments))
         except PluginError as error:
             log.error("Top function %s failed with error %s for minion %s", served.name, error, minion_opts.get("id"))
             continue
@@ -231,6 +235,8 @@ def _called(
         # Commands of the plugin time out a second earlier: their error says which command was slow.
         with time_limit(seconds + 1):
             return _plain(served.bound(function, ctx)(*args, **kwargs))
+    except ComputedTooMuch as error:
+        raise PluginError(f"{limit_message(error)}{_place(error, served)}") from error
     except TimeLimitExceeded as error:
         text = f"it takes longer than {seconds:g} seconds (ext_pillar_timeout){_place(error, served)}"
         raise PluginError(text) from error

@@ -71,6 +71,8 @@ class WorkerContext:
     #: Size of the request that is being answered, bytes.
     request_bytes: int = 0
     _access: LiveRows = field(init=False)
+    #: Minion id -> monotonic seconds until which its pillar is not compiled, because that took too long.
+    slow_pillars: dict[str, float] = field(default_factory=dict)
     _epochs: Epochs | None = None
     _epochs_read: float = 0.0
     #: (epoch, key string) of publications; a cache, because each sign-in needs it.

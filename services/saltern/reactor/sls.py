@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 from saltern.kit.config.master import MasterOptions, as_opts
 from saltern.kit.trees.served_files import file_server
 from statecore.compile import compile_sls
 from statecore.loader.tables import Table
-from statecore.model.errors import SlsError
+from statecore.model.errors import Mark, SlsError, SlsFault
+from statecore.model.time_limit import ComputedTooMuch, computing_limit
 from statecore.model.types import Low
 from statecore.render import SlsSource, SlsTree
+from statecore.render.limit import MASTER_RENDER_TIME_LIMIT, limit_message, limit_of_master
 from statecore.runtime.calls import Returned
 from statecore.runtime.runtime import Runtime
 
@@ -47,8 +50,17 @@ class ReactorSls:
     def chunks(self, path: Path, tag: str, data: Mapping[str, object]) -> Sequence[Low]:
         """Return the low chunks of a reactor SLS file, rendered for an event, in order.
 
-        Raises SlsError, OSError, UnicodeDecodeError.
+        Raises SlsError, also for a rendering that takes longer than ``master_render_time_limit``; OSError,
+        UnicodeDecodeError.
         """
+        seconds = limit_of_master(self._runtime.opts)
+        try:
+            with computing_limit(seconds, MASTER_RENDER_TIME_LIMIT) if seconds else nullcontext():
+                return self._chunks(path, tag, data)
+        except ComputedTooMuch as error:
+            raise SlsError([SlsFault(limit_message(error), Mark(str(path), 1))]) from error
+
+    def _chunks(self, path: Path, tag: str, data: Mapping[str, object]) -> Sequence[Low]:
         runtime = self._runtime
         renderers = Table(runtime.loader, "renderers")
         renderers.attach(runtime.context)

@@ -18,7 +18,7 @@ import jinja2.parser
 
 from statecore.model.errors import Mark, SlsError, StatecoreError
 from statecore.model.ports import Files
-from statecore.model.time_limit import ComputedTooLarge, ComputedTooMuch, computing_limit
+from statecore.model.time_limit import JINJA_TIME_LIMIT, ComputedTooLarge, ComputedTooMuch, computing_limit
 from statecore.render.faults import TemplateFault
 from statecore.render.jinja.closed import Limits
 from statecore.render.jinja.header import split_header
@@ -155,6 +155,8 @@ class Engine:
 
     def _reason(self, error: BaseException) -> str:
         if isinstance(error, ComputedTooLarge):
+            return f"Jinja error: {limit_message(error)}"
+        if isinstance(error, ComputedTooMuch) and error.option != JINJA_TIME_LIMIT:
             return f"Jinja error: {limit_message(error)}"
         if isinstance(error, TimeLimit | ComputedTooMuch):
             return (

@@ -214,6 +214,11 @@ class MasterOptions(StateOptions, FileserverOptions, WorkerOptions):
         "of the file",
     )
     autoreject_file: str = option("", "file of minion ids (globs, regular expressions) whose keys are rejected at once")
+    master_render_time_limit: int = option(
+        30,
+        "seconds of computing time (CPU) for the pillar of one minion, for each module of its master_tops, or for the reactor SLS "
+        "of one event; what takes longer is an error; 0: no limit but jinja_time_limit for each file",
+    )
     pillar_override_from_minions: bool = option(
         False,
         "let a pillar override that a minion sends choose its pillar, as Salt does; False: only an override that the master "

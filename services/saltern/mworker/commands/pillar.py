@@ -4,6 +4,8 @@ modules assign to it. Source: docs/protocol.md#pillar-transfer
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -15,6 +17,17 @@ from saltern.mworker.worker_context import WorkerContext
 from statecore.model.secret_values import SECRET_PILLAR, secret_paths
 from statecore.runtime.master_data import MinionDataRequest, as_data, pillar_of, tops_of
 from statecore.runtime.runtime import Runtime
+
+#: Seconds for which a minion's pillar is not compiled, for each second of CPU time of a compilation that was stopped.
+_REST = 9.0
+
+#: Number of minions above which entries that have ended are deleted.
+_MOST_SLOW = 1000
+
+_TOO_SLOW = (
+    "Compiling the pillar took longer than {} seconds of CPU time (master_render_time_limit); the master tries again"
+    " in {} s"
+)
 
 
 def compile_for(
@@ -68,11 +81,15 @@ def compile_pillar(
             context.store.cache.drop_pillar(minion_id)
         elif (kept := context.cached_pillar(minion_id, environments)) is not None:
             return kept
+    if (left := context.slow_pillars.get(minion_id, 0.0) - time.monotonic()) > 0:
+        return {"_errors": [_TOO_SLOW.format(context.options.master_render_time_limit, math.ceil(left))]}
     live: dict[str, object] = {}
     runtime = _runtime(context, minion_id, grains, live, saltenv=wanted.saltenv)
+    began = time.process_time()
     result = pillar_of(
         runtime.context, runtime.loader, wanted, live, own_id=context.options.id, memory=context.pillar_memory
     )
+    _note_time(context, minion_id, time.process_time() - began)
     for error in result.errors:
         context.log.error("pillar: %s", error, extra={"minion": minion_id})
     if context.options.secret_pillar:
@@ -85,6 +102,20 @@ def compile_pillar(
     if cached and not result.errors:
         context.cache_pillar(minion_id, environments, result.data)
     return as_data(result)
+
+
+def _note_time(context: WorkerContext, minion_id: str, seconds: float) -> None:
+    """Remember a minion whose pillar used up ``master_render_time_limit``: its next pillar requests are refused for a while.
+
+    ``seconds``: CPU time that the compilation took. So one minion takes at most a tenth of a worker's time.
+    """
+    most, now = context.options.master_render_time_limit, time.monotonic()
+    slow = context.slow_pillars
+    slow.pop(minion_id, None)
+    if most and seconds >= most:
+        slow[minion_id] = now + _REST * seconds
+        for name in [name for name, until in slow.items() if until < now] if len(slow) > _MOST_SLOW else ():
+            del slow[name]
 
 
 def _with_secret_paths(pillar: dict[str, object], paths: Sequence[str]) -> dict[str, object]:
