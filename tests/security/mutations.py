@@ -978,14 +978,6 @@ MUTATIONS = (
         "test_rendering_time.py::test_a_pillar_has_a_limit_of_time",
     ),
     Mutation(
-        "no further file is rendered behind the limit",
-        "libs/statecore/pillar/sls.py",
-        "        check_limit()",
-        "        pass",
-        "test_rendering_time.py::test_a_pillar_has_a_limit_of_time",
-        also=(("from statecore.model.time_limit import check_limit\n", ""),),
-    ),
-    Mutation(
         "a minion whose pillar was slow waits",
         "services/saltern/mworker/commands/pillar.py",
         "        slow[minion_id] = now + _REST * seconds",
