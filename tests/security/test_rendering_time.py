@@ -176,7 +176,7 @@ def test_an_external_pillar_has_the_limit_too(new_worker: Callable[..., Worker],
 def test_a_tops_module_has_the_limit_too(new_worker: Callable[..., Worker], tmp_path: Path) -> None:
     (tmp_path / "extmods" / "tops").mkdir(parents=True)
     (tmp_path / "extmods" / "tops" / "slow.py").write_text(TOPS)
-    worker = new_worker(master_render_time_limit=LIMIT, master_tops={"slow": True})
+    worker = new_worker(master_render_time_limit=LIMIT, master_tops={"slow": True}, ext_pillar_timeout=3600)
     started = time.process_time()
     assert worker.minion("web1").ask("_master_tops", opts={"grains": {"g": EVIL}}) == {}
     assert time.process_time() - started < MOST
