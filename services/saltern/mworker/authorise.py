@@ -78,7 +78,7 @@ def covered(context: WorkerContext, rights: Rights) -> frozenset[str] | None:
     targets = covered_targets(rights)
     if EVERYWHERE in targets:
         return None
-    return frozenset().union(*map(_matching(context, rights), targets))
+    return frozenset().union(*map(matching_of(context, rights), targets))
 
 
 def targeted(context: WorkerContext, sender: Sender, tgt: object, tgt_type: str, delimiter: str = ":") -> Resolved:
@@ -158,7 +158,7 @@ def reached(
     everywhere = decision.everywhere
     if everywhere and not peer:
         return Reach(None, None)
-    matching = _matching(context, rights)
+    matching = matching_of(context, rights)
     try:
         within_reach = None if everywhere else decision.reach(matching)
         if not peer:
@@ -175,14 +175,9 @@ def reached(
     return Reach(target, meant if by_name else None)
 
 
-def may_run_on(context: WorkerContext, rights: Rights, decision: Decision, minions: frozenset[str]) -> bool:
-    """Return whether a Decision of the sender's rights lets the sender make all its calls on all of these minions."""
-    return not decision.refused_on(minions, _matching(context, rights))
-
-
-def _matching(context: WorkerContext, rights: Rights) -> Callable[[str], frozenset[str]]:
-    """Return a function that resolves the targets in the sender's rules. They are the operator's own: every minion is
-    compared with its whole pillar.
+def matching_of(context: WorkerContext, rights: Rights) -> Callable[[str], frozenset[str]]:
+    """Return a function that resolves the targets in the sender's rules, each once. They are the operator's own: every
+    minion is compared with its whole pillar.
     """
 
     @cache

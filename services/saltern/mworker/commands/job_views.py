@@ -10,14 +10,14 @@ Source: docs/security.md#who-sees-which-jobs
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from masterstore.jobs import Job
 from saltern.kit.links.control import ControlError
 from saltern.kit.links.rights import Call, Kind
-from saltern.mworker.authorise import covered, decided, may_run_on
+from saltern.mworker.authorise import covered, decided, matching_of
 from saltern.mworker.commands.control import calls_of
 from saltern.mworker.senders import Sender
 from saltern.mworker.worker_context import WorkerContext
@@ -87,6 +87,11 @@ class JobViews:
         """Return the ids of the minions that the sender's rules cover; None: all."""
         return covered(self._context, self._sender.rights)
 
+    @cached_property
+    def _matching(self) -> Callable[[str], frozenset[str]]:
+        """Return a function that resolves the targets in the sender's rules, each once for all jobs."""
+        return matching_of(self._context, self._sender.rights)
+
     def of_load(self, jid: str, load: Mapping[str, object] | None) -> JobView | None:
         """Return what the sender sees of a job with this load (None: the job cache has none); None: nothing."""
         return self.of_jobs([Job(jid, dict(load or {}))]).get(jid)
@@ -132,7 +137,7 @@ class JobViews:
         if decision.refused or decision.everywhere:
             return not decision.refused
         expected = self._context.store.jobs.expected(job.jid) if minions is None else minions
-        return may_run_on(self._context, self._sender.rights, decision, frozenset(expected))
+        return not decision.refused_on(frozenset(expected), self._matching)
 
 
 def _kind(load: Mapping[str, object]) -> Kind | None:
