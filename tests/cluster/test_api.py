@@ -23,6 +23,7 @@ COMPONENTS = (
     ("keygen", "redis", "node-port"),
     ("keygen", "redis", "shared-cache", "tree-pvc"),
     ("keygen", "redis", "tree-git-sync", "tree-git-login"),
+    ("keygen", "redis", "tree-git-apart", "tree-git-apart-login"),
     ("keygen", "redis", "worker-pools"),
 )
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import kubernetes_validate
 import kubernetes_validate.utils
 import pytest
 
-from tests.k8s.rendered import OVERLAYS, objects, overlay
+from tests.k8s.rendered import OVERLAYS, composed, objects, overlay
 
 #: The oldest that the manifests use fields of (appArmorProfile is of 1.30), and newer ones.
 VERSIONS = ("1.30", "1.33", "1.37")
@@ -47,6 +48,15 @@ def test_the_api_takes_it(version: str) -> None:
         "Service",
     }
     for one in known:
+        kubernetes_validate.validate(one, version, strict=True)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_api_takes_git_sync_in_a_pod_of_its_own(tmp_path: Path, version: str) -> None:
+    found = composed(tmp_path, "redis", "keygen", "tree-git-apart", "tree-git-apart-login")
+    changed = [one for one in found if "trees" in json.dumps(one) or one["metadata"]["name"] == "git"]
+    assert {one["kind"] for one in changed} >= {"Deployment", "NetworkPolicy", "PersistentVolumeClaim"}
+    for one in changed:
         kubernetes_validate.validate(one, version, strict=True)
 
 
