@@ -641,7 +641,7 @@ MUTATIONS = (
     Mutation(
         "a file of a tree is opened beneath its root at each use",
         _TREE_ROOTS,
-        "        return made(self.path, relative)",
+        "        return made(self.configured, self.derived, relative)",
         "        return Path(self.path, relative)",
         "test_tree_opener.py::test_a_path_that_was_found_leads_out_no_later",
     ),

@@ -590,6 +590,17 @@ def test_the_configured_directory_may_be_a_link(place: Place, follow: bool, open
         assert path in files.paths()
 
 
+@pytest.mark.ordinary
+@pytest.mark.parametrize("follow", [True, False], ids=["followed", "not followed"])
+def test_the_configured_directory_may_be_behind_a_magic_link(place: Place, follow: bool, opener: str) -> None:
+    # A minion that shares the host's processes reaches the host's files so.
+    files = LocalFiles({"base": [f"/proc/self/root{place.tree}"]}, follow_links=follow)
+    found = files.fetch("a/b/file.sls")
+    assert found is not None
+    assert found.read_text() == "own: data\n"
+    assert "a/b/file.sls" in files.paths()
+
+
 @pytest.mark.parametrize("link", ["/proc/self/root", "/proc/self/cwd", "/proc/self/exe", "/proc/self/fd/0"])
 def test_magic_links_are_not_followed_even_if_links_are(place: Place, link: str) -> None:
     (place.tree / "x").symlink_to(link)
@@ -730,6 +741,7 @@ _NOT_A_TREE: Mapping[tuple[str, str], str] = {
     ("tree_roots.py", "open(descriptor, mode, buffering, encoding and io.text_encoding(encoding), errors, newline)"): (
         "a descriptor"
     ),
+    ("tree_roots.py", "os.open(self.top, beneath.DIRECTORY)"): "the directory that the operator configured",
     ("tree_roots.py", "os.path.realpath(own)"): "the operator's own name of the root, for links that name it",
 }
 

@@ -128,9 +128,11 @@ class LocalFiles:
 
     def hash(self, path: str, saltenv: str = "base") -> FileHash | None:
         """Digest of a file of the state tree; None when the saltenv has no such file."""
-        found = self.fetch(path, saltenv)
+        found = self._found(path, saltenv)
+        if found is None:
+            return None
         try:
-            return None if found is None else self.digest(found)
+            return self._known_digest(*found) or self.digest(found[0])
         except OSError as error:
             if error.errno not in beneath.REPLACED:
                 raise
@@ -142,10 +144,11 @@ class LocalFiles:
         if the file cannot be read.
         """
         with found.open("rb") as file:
-            state = _stamp(os.fstat(file.fileno()))
-            known = self._hashes.get(found)
-            if known is not None and known[0] == state:
-                return known[1]
+            status = os.fstat(file.fileno())
+            known = self._known_digest(found, status)
+            if known is not None:
+                return known
+            state = _stamp(status)
             # Imported here: OpenSSL takes milliseconds to load, and most commands compute no digest.
             import hashlib
 
@@ -156,6 +159,10 @@ class LocalFiles:
         if _settled([state], time.time_ns()):
             self._hashes[found] = (state, result)
         return result
+
+    def _known_digest(self, found: Path, status: os.stat_result) -> FileHash | None:
+        known = self._hashes.get(found)
+        return known[1] if known is not None and known[0] == _stamp(status) else None
 
     def mode(self, path: str, saltenv: str = "base") -> int | None:
         """Permission bits of a file of the state tree; None when the saltenv has no such file."""

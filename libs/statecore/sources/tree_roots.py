@@ -11,6 +11,7 @@ a file is replaced by a link at that moment. With links that are followed, as is
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import os
 import stat
@@ -65,8 +66,8 @@ class TreeRoot:
 
     def file(self, relative: str, links: Links) -> TreePath:
         """Return the path of a file in the root. Links.BENEATH gives a ConfinedPath, Links.ANYWHERE a TreePath."""
-        made = _class(self.configured, len(Path(self.derived).parts), links)
-        return made(self.path, relative)
+        made = _class(self.configured, len(Path(self.derived).parts) if self.derived else 0, links)
+        return made(self.configured, self.derived, relative)
 
 
 class TreePath(PosixPath):
@@ -76,6 +77,8 @@ class TreePath(PosixPath):
 
     #: The directory that the operator configured.
     top: ClassVar[str]
+    #: Beginning of each path: ``top`` with a slash at its end.
+    start: ClassVar[str]
     #: Number of components below ``top`` that a request has chosen.
     derived: ClassVar[int]
     links: ClassVar[Links] = Links.ANYWHERE
@@ -108,26 +111,56 @@ class TreePath(PosixPath):
             raise
 
     def _descriptor(self, flags: int) -> int:
-        parts = self.relative_to(self.top).parts
-        derived, relative = parts[: self.derived], "/".join(parts[self.derived :])
+        if self.links is Links.ANYWHERE:
+            try:
+                return beneath.open_followed(str(self), flags)
+            except OSError as error:
+                # The configured directory may be reached by a magic link, such as /proc/1/root.
+                if error.errno != errno.ELOOP:
+                    raise
         try:
-            with self._opened(derived) as root:
-                try:
-                    return beneath.open_beneath(root, relative, flags, links=self.links)
-                except LeadsOutside:
-                    if self.links is not Links.BENEATH:
-                        raise
-                    # Absolute links into the root itself are followed, as in Salt.
-                    own = Path(self.top, *derived)
-                    names = (str(own), os.path.realpath(own))
-                    return beneath.open_beneath(root, relative, flags, links=self.links, known_as=names)
+            derived, relative = self._split()
+            if derived:
+                with self._opened(derived) as root:
+                    return self._beneath(root, derived, relative, flags)
+            # Not by ``_opened``: a context manager takes as long as the open, and each request opens a file.
+            top = os.open(self.top, beneath.DIRECTORY)
+            try:
+                return self._beneath(top, "", relative, flags)
+            finally:
+                os.close(top)
         except OSError as error:
             error.filename = str(self)
             raise
 
+    def _beneath(self, root: int, derived: str, relative: str, flags: int) -> int:
+        try:
+            return beneath.open_beneath(root, relative, flags, links=self.links)
+        except LeadsOutside:
+            if self.links is not Links.BENEATH:
+                raise
+            # Absolute links into the root itself are followed, as in Salt.
+            own = os.path.join(self.top, derived).rstrip("/")
+            names = (own, os.path.realpath(own))
+            return beneath.open_beneath(root, relative, flags, links=self.links, known_as=names)
+
+    def _split(self) -> tuple[str, str]:
+        """Return (part of the path below ``top`` that a request has chosen, rest of the path)."""
+        text = str(self)
+        if self.top == text:
+            return "", ""
+        if self.top != ".":
+            if not text.startswith(self.start):
+                raise LeadsOutside(text)
+            text = text[len(self.start) :]
+        if not self.derived:
+            return "", text
+        parts = text.split("/")
+        return "/".join(parts[: self.derived]), "/".join(parts[self.derived :])
+
     @contextlib.contextmanager
-    def _opened(self, derived: tuple[str, ...]) -> Iterator[int]:
-        with TreeRoot(self.top, "/".join(derived)).opened(self.links) as root:
+    def _opened(self, derived: str) -> Iterator[int]:
+        with TreeRoot(self.top, derived).opened(self.links) as root:
             yield root
 
 
@@ -140,12 +173,13 @@ class ConfinedPath(TreePath, RootedPath):
 
     @contextlib.contextmanager
     def located(self, *, follow: bool) -> Iterator[tuple[str, int]]:
-        parts = self.relative_to(self.top).parts
-        with self._opened(parts[: self.derived]) as root:
+        derived, relative = self._split()
+        parts = relative.split("/") if relative else []
+        with self._opened(derived) as root:
             ways = [os.dup(root)]
             try:
                 with self._named():
-                    name = beneath.walked(ways, parts[self.derived :], follow=follow, links=self.links)
+                    name = beneath.walked(ways, parts, follow=follow, links=self.links)
                     yield name, ways[-1]
             finally:
                 for way in ways:
@@ -160,4 +194,5 @@ def _of_root(links: Links) -> Links:
 def _class(top: str, derived: int, links: Links) -> type[TreePath]:
     """Return the class for the files of a root. Python never frees a class, so it does not depend on the saltenv."""
     base = TreePath if links is Links.ANYWHERE else ConfinedPath
-    return type(base.__name__, (base,), {"top": str(Path(top)), "derived": derived})
+    own = str(Path(top))
+    return type(base.__name__, (base,), {"top": own, "start": f"{own.rstrip('/')}/", "derived": derived})
