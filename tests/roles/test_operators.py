@@ -138,6 +138,21 @@ def test_a_key_counts_while_it_is_there(lab: Lab) -> None:
         context.term()
 
 
+def test_rows_count_without_a_restart(lab: Lab) -> None:
+    """docs/security.md: "Rows count at once"."""
+    words = ("salt", "web1", "test.ping")
+    assert as_operator(lab, "bob", *words).code != 0
+    rows = lab.etc / "master.d" / "rows.conf"
+    rows.parent.mkdir(exist_ok=True)
+    rows.write_text(yaml.safe_dump({"publisher_acl": RIGHTS | {"bob": ["test.ping"]}}))
+    until(lambda: as_operator(lab, "bob", *words).code == 0, SOON, "the new row counts")
+    rows.write_text("publisher_acl: [broken\n")
+    # Commands on this machine read the same file, and cannot start.
+    until(lambda: "rows.conf" in lab.log("mworker"), SOON, "the log names the file")
+    rows.unlink()
+    until(lambda: "may not run" in as_operator(lab, "bob", *words).err, SOON, "the row counts no more")
+
+
 def test_a_job_is_who_published_its(lab: Lab) -> None:
     assert as_operator(lab, "ann", "salt", "*", "test.echo", "hers").code == 0
     (job,) = lab.runner("jobs.list_jobs", "function=test.echo", "limit=1").values()
