@@ -53,6 +53,8 @@ ROLES = (
 MAY: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(LIBRARIES, ()),
     "saltern.kit": ("statecore", "saltwire"),
+    # Makes the users of Redis from the store's table of keys. Only keygen, rotate, lab and master reach it.
+    "saltern.kit.keys.redis_logins": ("saltern.kit", "statecore", "saltwire", "masterstore"),
     **dict.fromkeys(("saltern.cli", "saltern.minion"), ("saltern.kit", "statecore", "saltwire")),
     "saltern.master": ("saltern.kit", "saltern.moving", "statecore", "saltwire"),
     **dict.fromkeys(("saltern.entry", "saltern.start"), ("saltern.kit", "statecore")),

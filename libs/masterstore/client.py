@@ -63,6 +63,8 @@ class Client:
             "socket_timeout": timeout,
             "socket_connect_timeout": timeout,
             "client_name": client_name,
+            # The name says enough; CLIENT SETINFO would be two more commands for each connection, which old servers refuse.
+            "driver_info": None,
             "retry": redis.Retry(redis.NoBackoff(), 1, supported_errors=(redis.ConnectionError,)),
             "retry_on_error": [redis.ConnectionError],
             "protocol": 2,

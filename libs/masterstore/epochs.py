@@ -102,5 +102,7 @@ class EpochStore:
 
     def _rotated(self, name: str, fence: Fence | None) -> int:
         lock, token = fence or ("", 0)
+        # Only a holder of a lock may use the key of the fences.
+        names = [keys.EPOCHS] if fence is None else [keys.EPOCHS, keys.FENCES]
         with self._client.calling():
-            return int(self._rotate(keys=[keys.EPOCHS, keys.FENCES], args=[name, lock, token]))
+            return int(self._rotate(keys=names, args=[name, lock, token]))

@@ -112,7 +112,7 @@ class Store:
             return why
         try:
             # A write that changes nothing and creates no key, but is refused like any other.
-            self._client.call("execute_command", "SETRANGE", keys.SCHEMA, 0, "")
+            self._client.call("execute_command", "SETRANGE", keys.WRITE_PROBE, 0, "")
         except StoreUnavailable as error:
             return str(error)
         except StoreError:

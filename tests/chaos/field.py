@@ -24,9 +24,11 @@ from redis import Redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from masterstore.access import USERS
 from masterstore.address import read_url
 from saltern.kit.keys.certificates import AUTHORITY, SERVER
 from saltern.kit.keys.keygen import make_keys, make_redis_login, make_redis_tls
+from saltern.kit.keys.redis_logins import OPERATOR_URL, url_file
 from saltern.kit.links.sockets import LINKS
 from tests.chaos.accountant import Execution
 from tests.chaos.plan import SLOWNESS, TO, Cast, Kind
@@ -145,7 +147,7 @@ class Field(Lab):
     @property
     def redis_address(self) -> str:
         """Address of a file with the URL of the lab's Redis, or that URL; without a proxy in between."""
-        return f"file://{self.keys_dir}/redis/url" if self.servers is None else self.servers.url
+        return f"file://{self.keys_dir}/{OPERATOR_URL}" if self.servers is None else self.servers.url
 
     @property
     def fails_over(self) -> bool:
@@ -168,12 +170,15 @@ class Field(Lab):
     def _make_redis_keys(self) -> None:
         if self.tls:
             make_redis_tls(self.keys_dir, ["127.0.0.1"])
-        make_redis_login(self.keys_dir, "127.0.0.1")
-        url = self.keys_dir / "redis" / "url"
-        url.write_text(url.read_text().replace(":6379", f":{self.port['redis']}"))
+        for user in USERS:
+            (self.keys_dir / url_file(user)).unlink(missing_ok=True)
+        make_redis_login(self.keys_dir, f"127.0.0.1:{self.port['redis']}")
         # Each role reaches Redis by a link of its own, so each has a copy of the URL; whoever changes the URL brings it there.
         lines = ["#!/bin/sh", "set -e", f"cd '{self._urls}'"]
         for name in self.roles:
+            url = self.keys_dir / url_file(name.rstrip("0123456789"))
+            if not url.exists():
+                continue
             (link,) = self.links[f"{name}{TO}redis"]
             lines += [f"sed 's/:{self.port['redis']}/:{link.port}/' '{url}' >{name}.new", f"mv {name}.new {name}"]
         self._bring.write_text("\n".join(lines) + "\n")

@@ -158,8 +158,8 @@ class Lab:
         return self.docker("exec", self.containers(service)[0], *command, check=check)
 
     def redis_url(self) -> str:
-        """Redis's URL with the password, as the publisher reads it."""
-        return self.inside("publisher", "cat", "/run/secrets/redis/url").strip()
+        """Redis's URL with the password, as a worker reads it."""
+        return self.inside("mworker", "cat", "/keys/mworker/redis.url").strip()
 
     # --- looking at things ---
 

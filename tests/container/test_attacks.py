@@ -253,7 +253,7 @@ def test_no_container_reads_keys_of_another_role(lab: Lab, service: str, owner: 
 
 @pytest.mark.parametrize("service", ["reqserver", "eventpublisher", "redis", "master", *MINIONS])
 def test_who_needs_no_redis_has_no_password(lab: Lab, service: str) -> None:
-    command = "cat /run/secrets/redis/url /keys/redis/url 2>/dev/null || true"
+    command = "cat /run/secrets/redis/url /keys/redis/url /keys/*/redis.url 2>/dev/null || true"
     assert lab.inside(service, "sh", "-c", command) == ""
 
 

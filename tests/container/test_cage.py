@@ -7,6 +7,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from statecore.host import capabilities
+
 if TYPE_CHECKING:
     from tests.container.compose_lab import Lab
 
@@ -16,7 +18,6 @@ ROLES = ("publisher", "reqserver", "mworker", "eventpublisher", "reactor", "main
 UNPRIVILEGED = (*ROLES, "redis", "master")
 MINIONS = ("web1", "web2")
 CAP_SYS_ADMIN = 1 << 21
-CAP_SETPCAP = 1 << 8
 #: What speaks for the master to minions: only these roles need it.
 MASTER_SECRETS = {"publisher", "mworker"}
 
@@ -57,7 +58,26 @@ def test_the_minion_gave_up_the_right_to_mount(lab: Lab, minion: str) -> None:
         if "saltern" in lab.inside(minion, "cat", f"/proc/{child}/cmdline")
     ]
     assert len(bounding) == 1
-    assert bounding[0] & (CAP_SYS_ADMIN | CAP_SETPCAP) == 0
+    assert bounding[0] & CAP_SYS_ADMIN == 0
+
+
+#: Numbers of the capabilities that a command of a host must not have, in any set.
+LOST = sum(1 << number for number, _ in capabilities.LOST.values())
+
+
+@pytest.mark.parametrize("field", ["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"])
+@pytest.mark.parametrize("minion", MINIONS)
+def test_a_command_of_a_host_has_no_way_out(lab: Lab, minion: str, field: str) -> None:
+    said = lab.salt(minion, "cmd.run", "cat /proc/self/status")[minion]
+    (value,) = (int(line.split()[1], 16) for line in said.splitlines() if line.startswith(f"{field}:"))
+    assert value & LOST == 0
+
+
+@pytest.mark.parametrize(
+    "attempt", ["chroot / true", "mknod /tmp/disk b 8 0", "mount -t tmpfs none /mnt", "unshare --mount true"]
+)
+def test_a_command_of_a_host_stays_there(lab: Lab, attempt: str) -> None:
+    assert lab.salt("web1", "cmd.retcode", attempt)["web1"] != 0
 
 
 @pytest.mark.parametrize("minion", MINIONS)

@@ -82,20 +82,22 @@ def test_a_role_sees_its_own_keys_only_and_cannot_change_them(role: str) -> None
     assert keys == [f"keys-{role}:/keys/{role}:ro"]
 
 
-#: Roles that use Redis: they alone have its password.
+#: Roles that use Redis: each has a user there.
 REMEMBER = {"publisher", "mworker", "reactor", "maintenance"}
-LOGIN = "redis-login:/run/secrets/redis:ro"
 
 
-def test_only_roles_that_use_redis_have_its_password() -> None:
-    users = {
-        name for name, service in SERVICES.items() if any("redis-login" in one for one in service.get("volumes", []))
-    }
-    assert users == REMEMBER | {"redis", "keygen"}
-    for name in REMEMBER | {"redis"}:
-        assert LOGIN in SERVICES[name]["volumes"]
+def having(volume: str) -> set[str]:
+    """The services that have a volume."""
+    return {name for name, service in SERVICES.items() if any(volume in one for one in service.get("volumes", []))}
+
+
+def test_each_role_has_its_own_user_of_redis() -> None:
+    assert having("redis-login:") == {"redis", "keygen"}
+    assert having("redis-operator:") == {"keygen"}
     for name in REMEMBER:
-        assert SERVICES[name]["environment"]["SALTERN_REDIS_URL_FILE"] == "/run/secrets/redis/url"
+        assert SERVICES[name]["environment"]["SALTERN_REDIS_URL_FILE"] == f"/keys/{name}/redis.url"
+    named = {name for name, one in SERVICES.items() if "SALTERN_REDIS_URL_FILE" in (one.get("environment") or {})}
+    assert named == REMEMBER
 
 
 def test_no_service_names_redis_without_a_password() -> None:

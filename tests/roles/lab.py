@@ -29,7 +29,10 @@ import yaml
 
 from saltern.kit.config.master import MasterOptions, load_master
 from saltern.kit.keys.keygen import make_keys
+from saltern.kit.keys.redis_logins import USERS_FILE, complete_logins
+from saltern.kit.process.redis_server import version_of
 from saltern.lab.files import make_host
+from statecore.host.content.guarded_tree import GuardedTree
 from tests.conftest import await_port, redis_program
 from tests.ports import free_ports
 
@@ -149,8 +152,28 @@ class Lab:
         }
         (self.etc / "master").write_text(yaml.safe_dump(master))
         make_keys(self.etc / "keys")
+        self._make_redis_users()
         for index, minion in enumerate(self.minions):
             self._make_minion(minion, index)
+
+    def _make_redis_users(self) -> None:
+        """A user of Redis for each role, as everywhere. Tests themselves use the user ``default``, who may do everything here."""
+        program = redis_program()
+        tree = GuardedTree(self.etc / "keys")
+        complete_logins(tree, f"redis://127.0.0.1:{self.port['redis']}/0", version_of(program))
+        tests = tree.read(USERS_FILE).replace(
+            b"user default off resetpass ~* &* +@all", b"user default on nopass ~* &* +@all"
+        )
+        assert b"user default on nopass" in tests
+        (self.root / "users.acl").write_bytes(tests)
+
+    def refused_commands(self) -> list[str]:
+        """What Redis refused to roles, because their users may not do it; [] if it does not run."""
+        with contextlib.suppress(redis.RedisError), redis.Redis(port=self.port["redis"], socket_timeout=5) as client:
+            return sorted(
+                {f"{row['username']}: {row['reason']} {row['object']} ({row['context']})" for row in client.acl_log()}
+            )
+        return []
 
     def free_ports(self, count: int) -> list[int]:
         """Ports for what this lab starts."""
@@ -230,6 +253,7 @@ class Lab:
         """The same, without waiting."""
         words = [redis_program(), "--port", str(self.port["redis"]), "--bind", "127.0.0.1"]
         words += ["--dir", str(self.root / "redis"), "--save", "", "--appendonly", "yes", "--appendfsync", "always"]
+        words += ["--aclfile", str(self.root / "users.acl")]
         self._launch("redis", words)
 
     def start(self, name: str) -> None:
@@ -328,12 +352,16 @@ class Lab:
         return {name: code for name, one in self.processes.items() if (code := one.poll()) is not None}
 
     def close(self) -> None:
-        """Ends everything that this lab started, forked jobbers included. Fails the test if a log contains a secret."""
+        """Ends everything that this lab started, forked jobbers included. Fails the test if a log contains a secret, or if Redis
+        refused a command to a role's user.
+        """
+        refused = self.refused_commands()
         for process in self.processes.values():
             process.kill()
             process.wait()
         self.processes.clear()
         until(lambda: not self._kill_leftovers(), STARTUP, "the lab's processes ended")
+        assert refused == [], f"masterstore.access lacks a right of a role: {refused}"
         assert self.leaks() == []
 
     def leaks(self) -> list[str]:

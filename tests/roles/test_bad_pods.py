@@ -163,15 +163,16 @@ def test_it_ends_at_a_signal_all_the_same(module_labs: NewLab) -> None:
 
 def test_a_wrong_password_is_no_lost_connection(module_labs: NewLab) -> None:
     lab = module_labs(minions=(), options=PAUSE)
-    text = (lab.etc / "master").read_text().replace("redis://127", "redis://:wrong@127")
-    (lab.etc / "master").write_text(text)
+    own = lab.etc / "keys" / "mworker" / "redis.url"
+    own.write_text(f"redis://mworker:wrong@127.0.0.1:{lab.port['redis']}/0")
     lab.start_redis()
-    with redis.Redis(port=lab.port["redis"]) as server:
-        server.config_set("requirepass", "right")
     lab.start("mworker")
     said = until(lambda: unready(lab, "mworker"), SOON, "the worker says why")
     assert "WRONGPASS" in said or "invalid username-password" in said
     assert ":wrong@" not in said
+    with redis.Redis(port=lab.port["redis"]) as server:
+        # A refused sign-in is no right that is lacking.
+        server.acl_log_reset()
 
 
 def test_a_full_volume_is_named(module_labs: NewLab, tmp_path: Path) -> None:
@@ -187,6 +188,8 @@ def test_a_full_volume_is_named(module_labs: NewLab, tmp_path: Path) -> None:
         str(tmp_path),
         "--save",
         "",
+        "--aclfile",
+        str(lab.root / "users.acl"),
     ]
     words += ["--appendonly", "yes", "--appendfsync", "everysec", "--auto-aof-rewrite-percentage", "0"]
     # 64 KiB a file; without the signal, writing fails as on a full volume.

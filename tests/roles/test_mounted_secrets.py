@@ -24,13 +24,21 @@ class Mounted(Lab):
 
     @property
     def environment(self) -> dict[str, str]:
-        return super().environment | {"SALTERN_REDIS_URL_FILE": str(self.root / "url")}
+        return super().environment | {"SALTERN_REDIS_URL_FILE": str(self.root / "no-url")}
 
 
 @pytest.fixture
 def lab(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Lab]:
     made = Mounted(tmp_path, minions=("web1",))
-    words = ["--out", str(tmp_path / "made"), "--secrets", "--redis-host", "127.0.0.1"]
+    words = [
+        "--out",
+        str(tmp_path / "made"),
+        "--secrets",
+        "--redis-host",
+        f"127.0.0.1:{made.port['redis']}",
+        "--redis-version",
+        "6.2",
+    ]
     assert keygen(words) == 0
     shutil.rmtree(made.etc / "keys")
     secrets = {item["metadata"]["name"]: item["data"] for item in json.loads(capsys.readouterr().out)["items"]}
@@ -40,7 +48,6 @@ def lab(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Lab]:
         for key, value in data.items():
             (directory / key).write_bytes(base64.b64decode(value))
     given = made.etc / "keys" / "saltern-redis"
-    (tmp_path / "url").write_text((given / "url").read_text().replace(":6379/", f":{made.port['redis']}/"))
     lines = (made.etc / "master").read_text().splitlines()
     (made.etc / "master").write_text("\n".join(line for line in lines if not line.startswith("redis_url")) + "\n")
     server = [

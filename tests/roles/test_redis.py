@@ -39,7 +39,7 @@ def refused(lab: Lab, *words: str) -> None:
     assert answer.code != 0, answer
     said = answer.out + answer.err
     assert "Traceback" not in said, answer
-    assert f"redis at redis://127.0.0.1:{lab.port['redis']}/0" in said, answer
+    assert f"redis at redis://mworker:***@127.0.0.1:{lab.port['redis']}/0" in said, answer
 
 
 def why_not_ready(lab: Lab, role: str) -> str:
@@ -49,10 +49,12 @@ def why_not_ready(lab: Lab, role: str) -> str:
 
 def test_without_redis_at_the_start_roles_wait_and_say_why(late: Lab) -> None:
     for role in NEED_REDIS:
-        said = f"redis: redis at redis://127.0.0.1:{late.port['redis']}/0 does not answer"
+        said = f"redis: redis at redis://{role}:***@127.0.0.1:{late.port['redis']}/0 does not answer"
         until(lambda role=role, said=said: said in why_not_ready(late, role), SOON, f"{role} says what it waits for")  # type: ignore[misc]
         assert late.probe(role, "/healthz")[0] == 200
-    named = f"workers: no worker can begin: redis at redis://127.0.0.1:{late.port['redis']}/0 does not answer"
+    named = (
+        f"workers: no worker can begin: redis at redis://mworker:***@127.0.0.1:{late.port['redis']}/0 does not answer"
+    )
     until(lambda: why_not_ready(late, "reqserver").startswith(named), SOON, "reqserver says what its workers wait for")
     refused(late, "salt", "*", "test.ping")
     refused(late, "salt-key", "-L")
@@ -78,7 +80,8 @@ def test_redis_lost_later(late: Lab) -> None:
     refused(lab, "salt-key", "-L")
     refused(lab, "salt-run", "jobs.list_jobs")
     for role in NEED_REDIS:
-        assert f"redis at redis://127.0.0.1:{lab.port['redis']}/0 does not answer" in why_not_ready(lab, role)
+        named = f"redis at redis://{role}:***@127.0.0.1:{lab.port['redis']}/0 does not answer"
+        assert named in why_not_ready(lab, role)
     held.let_go()
     until(lambda: not lab.jobbers(), SOON, "both minions have finished while Redis is away")
     for minion in BOTH:

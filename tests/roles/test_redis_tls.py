@@ -13,10 +13,12 @@ from pathlib import Path
 
 import pytest
 
+from masterstore.access import USERS
 from masterstore.errors import StoreUnavailable
 from masterstore.store import Store
 from saltern.kit.keys.certificates import AUTHORITY, CLIENT, SERVER, Authority
 from saltern.kit.keys.keygen import make_keys, make_redis_login, make_redis_tls
+from saltern.kit.keys.redis_logins import url_file
 from tests.conftest import await_port
 from tests.ports import free_port
 from tests.roles.conftest import NewLab
@@ -121,10 +123,10 @@ class TlsLab(Lab):
         super().__post_init__()
         make_keys(self.keys_dir)
         make_redis_tls(self.keys_dir, ["127.0.0.1"])
-        make_redis_login(self.keys_dir, "127.0.0.1")
-        url = self.keys_dir / "redis" / "url"
-        assert url.read_text().startswith("rediss://")
-        url.write_text(url.read_text().replace(":6379", f":{self.port['redis']}"))
+        for user in USERS:
+            (self.keys_dir / url_file(user)).unlink()
+        make_redis_login(self.keys_dir, f"127.0.0.1:{self.port['redis']}")
+        assert (self.keys_dir / url_file("mworker")).read_text().startswith("rediss://mworker:")
 
     @property
     def keys_dir(self) -> Path:
@@ -138,7 +140,7 @@ class TlsLab(Lab):
 
     @property
     def environment(self) -> dict[str, str]:
-        """Redis' URL comes from the file."""
+        """There is no URL but that of each role."""
         return super().environment | {"SALTERN_REDIS_URL_FILE": str(self.keys_dir / "redis" / "url")}
 
     def launch_redis(self) -> None:
@@ -153,7 +155,7 @@ class TlsLab(Lab):
     def can_connect(self, client: bytes, place: Path) -> bool:
         """Whether Redis lets somebody in who has this certificate, and the password."""
         place.write_bytes(client)
-        url = (self.keys_dir / "redis" / "url").read_text().strip().replace(str(self.tls / CLIENT), str(place))
+        url = (self.keys_dir / url_file("operator")).read_text().strip().replace(str(self.tls / CLIENT), str(place))
         try:
             Store.open(url, timeout=5, client_name="test").ping()
         except StoreUnavailable:
@@ -201,7 +203,7 @@ def test_whoever_has_a_certificate_of_the_old_authority_is_out(lab: TlsLab, load
 
 
 def test_the_password_is_replaced_over_tls(lab: TlsLab, load: Load) -> None:
-    assert "the old password is not valid any more" in while_jobs_run(load, lambda: lab.rotate("redis-password"), 5)
+    assert "the old passwords are not valid any more" in while_jobs_run(load, lambda: lab.rotate("redis-password"), 5)
     lab.pings()
 
 

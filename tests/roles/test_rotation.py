@@ -5,12 +5,14 @@ from __future__ import annotations
 import itertools
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
 
-from saltern.kit.keys.keygen import make_keys, make_redis_login
+from masterstore.access import USERS
+from saltern.kit.keys.keygen import make_keys
+from saltern.kit.keys.redis_logins import ONE_URL, url_file, with_login
 from saltern.kit.links.control import ControlClient, ControlError, ControlTimeout
 from saltern.kit.links.sockets import LinkKeys
 from saltwire.keys import PrivateKey
@@ -26,24 +28,16 @@ NAMES = (*(role for role in ROLES), "cli")
 
 
 class RotationLab(Lab):
-    """A lab whose Redis has a password that can be replaced, and whose roles read it from a file."""
+    """A lab whose Redis has no user but those of ``saltern keygen``."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         make_keys(self.keys_dir, operators=["ann"])
-        make_redis_login(self.keys_dir, "127.0.0.1")
-        url = self.keys_dir / "redis" / "url"
-        url.write_text(url.read_text().replace(":6379", f":{self.port['redis']}"))
 
     @property
     def keys_dir(self) -> Path:
         """What ``saltern keygen`` wrote."""
         return self.etc / "keys"
-
-    @property
-    def environment(self) -> dict[str, str]:
-        """Redis' URL comes from the file."""
-        return super().environment | {"SALTERN_REDIS_URL_FILE": str(self.keys_dir / "redis" / "url")}
 
     def launch_redis(self) -> None:
         """With the users of ``saltern keygen``."""
@@ -163,21 +157,54 @@ def test_the_old_key_of_an_operator_is_refused(lab: RotationLab, load: Load, tmp
     context.term()
 
 
-def test_the_password_of_redis(lab: RotationLab, load: Load) -> None:
+def urls_of(lab: RotationLab) -> dict[str, str]:
+    """The URLs of all users of Redis."""
+    return {user: (lab.keys_dir / url_file(user)).read_text().strip() for user in USERS}
+
+
+def all_are_refused(urls: Iterable[str]) -> bool:
     import redis
 
-    old = (lab.keys_dir / "redis" / "url").read_text().strip()
+    for url in urls:
+        with pytest.raises(redis.AuthenticationError):
+            redis.Redis.from_url(url).ping()
+    return True
+
+
+def test_the_passwords_of_redis(lab: RotationLab, load: Load) -> None:
+    old = urls_of(lab)
     said = while_jobs_run(load, lambda: lab.rotate("redis-password"), 5)
-    assert "connections were ended" in said
-    new = (lab.keys_dir / "redis" / "url").read_text().strip()
-    assert redis.Redis.from_url(new).ping()
-    with pytest.raises(redis.AuthenticationError):
-        redis.Redis.from_url(old).ping()
-    # A restarted Redis knows the new password and not the old one.
+    assert "redis: the old passwords are not valid any more" in said
+    new = urls_of(lab)
+    assert all(map(_pings, new.values()))
+    assert all_are_refused(old.values())
+    # It is in the file of users, too.
     lab.restart("redis")
-    until(lambda: _pings(new), SOON, "redis is back")
-    with pytest.raises(redis.AuthenticationError):
-        redis.Redis.from_url(old).ping()
+    until(lambda: _pings(new["operator"]), SOON, "redis is back")
+    assert all_are_refused(old.values())
+
+
+def test_one_password_for_all_roles_becomes_a_user_for_each(lab: RotationLab, load: Load) -> None:
+    """As an earlier version made it: roles have copies of the URL with the only password."""
+    import redis
+
+    one = with_login(urls_of(lab)["operator"], "default", "old")
+    with redis.Redis.from_url(urls_of(lab)["operator"]) as operator:
+        operator.execute_command("ACL SETUSER", "default", "on", ">old", "~*", "&*", "+@all")
+        (lab.keys_dir / ONE_URL).write_text(f"{one}\n")
+        for user in USERS:
+            (lab.keys_dir / url_file(user)).write_text(f"{one}\n")
+        (lab.keys_dir / url_file("operator")).unlink()
+        operator.execute_command("CLIENT KILL", "TYPE", "normal", "SKIPME", "yes")
+        until(lambda: {row["user"] for row in operator.client_list()} == {"operator", "default"}, SOON, "one user")
+    said = while_jobs_run(load, lambda: lab.rotate("redis-users"), 5)
+    assert "redis: the old passwords are not valid any more" in said
+    assert not (lab.keys_dir / ONE_URL).exists()
+    assert all_are_refused([one])
+    assert all(map(_pings, urls_of(lab).values()))
+    with redis.Redis.from_url(urls_of(lab)["operator"]) as operator:
+        until(lambda: {row["user"] for row in operator.client_list()} >= {"mworker", "publisher"}, SOON, "their users")
+        assert [row for row in operator.client_list() if row["user"] == "default"] == []
 
 
 def _pings(url: str) -> bool:

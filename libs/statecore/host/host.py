@@ -18,11 +18,11 @@ import pwd
 import signal
 import stat
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from statecore.host import namespaces
+from statecore.host import capabilities, namespaces
 from statecore.host.beneath import MAX_LINKS
 from statecore.host.rooted_path import below
 from statecore.model.errors import HostError
@@ -58,8 +58,10 @@ class Account(NamedTuple):
 class Host:
     """The managed host: runs commands, resolves paths, looks up users and groups. Implements ``ports.ManagedHost``."""
 
-    def __init__(self, root: str | Path = "/", *, host_pid: bool = False) -> None:
+    def __init__(self, root: str | Path = "/", *, host_pid: bool = False, keeps: Collection[str] = ()) -> None:
         """Manage the system whose ``/`` is the directory ``root`` of this process.
+
+        ``keeps``: names of capabilities that commands of a mounted host keep, of those that they lose (``capabilities.LOST``).
 
         ``host_pid``: process 1 is the host's init (a container that shares the host's PID namespace). With the default
         ``root``, the root of process 1 is then the host's root.
@@ -67,6 +69,9 @@ class Host:
         self._host_pid = host_pid
         self._root = Path(namespaces.FIRST / "root" if host_pid and str(root) == "/" else root).absolute()
         self._mounted = str(self._root) != "/"
+        self._keeps = frozenset(keeps)
+        #: Takes capabilities from a command of a mounted host; made before the first one.
+        self._dropper: Callable[[], None] | None = None
         #: Class of the paths of this host; see ``rooted_path``.
         self._place = below(self._root)
         #: Path -> ((mtime in ns, size), parsed lines): /etc/passwd and /etc/group are parsed again only after a change.
@@ -152,6 +157,8 @@ class Host:
         if logged:
             _log_start(cmd, directory, runas, group)
         try:
+            # In this process: the child only makes system calls.
+            drop = self._drop_capabilities()
             with self._namespaces() as entered:
                 process = subprocess.Popen(
                     argv,
@@ -161,7 +168,9 @@ class Host:
                     env=self._environment(env, account, shell, clean=clean_env),
                     # A process group of its own, so that the timeout also ends the command's children.
                     start_new_session=True,
-                    preexec_fn=lambda: self._enter(entered, ids, directory, required=cwd is not None, umask=umask),
+                    preexec_fn=lambda: self._enter(
+                        entered, ids, directory, required=cwd is not None, umask=umask, drop=drop
+                    ),
                 )
         except (OSError, subprocess.SubprocessError) as error:
             raise HostError(self._why_not(argv[0], runas, error)) from error
@@ -178,6 +187,32 @@ class Host:
             pid=process.pid,
             timed_out=timed_out,
         )
+
+    def lines(self, cmd: Sequence[str]) -> Generator[bytes, None, int]:
+        """Run a program on the host and yield each line of its output, and of its standard error, as it is printed. The
+        generator returns the exit code. Raises HostError when the program cannot be started.
+        """
+        argv = [str(word) for word in cmd]
+        self._startable(argv[0])
+        drop = self._drop_capabilities()
+        try:
+            with self._namespaces() as entered:
+                process = subprocess.Popen(
+                    argv,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT,
+                    env=self._environment(None, None, None, clean=False),
+                    preexec_fn=lambda: self._enter(
+                        entered, (None, None, None), None, required=False, umask=None, drop=drop
+                    ),
+                )
+        except (OSError, subprocess.SubprocessError) as error:
+            raise HostError(self._why_not(argv[0], None, error)) from error
+        with process:
+            if process.stdout is not None:
+                yield from process.stdout
+        return process.returncode
 
     def mount_table(self) -> str:
         """Return the mount table as proc(5) mountinfo. For a mounted host: the mounts below its root, with the host's
@@ -345,6 +380,16 @@ class Host:
             base["SHELL"] = shell or account.shell
         return base | dict(env or {})
 
+    def _drop_capabilities(self) -> Callable[[], None] | None:
+        """Return the function by which a command loses capabilities; None if it loses none: on the minion's own machine, and
+        in the namespaces of ``host_pid``, where commands are those of the machine.
+        """
+        if not self._mounted or self._host_pid:
+            return None
+        if self._dropper is None:
+            self._dropper = capabilities.dropper(self._keeps)
+        return self._dropper
+
     def _enter(
         self,
         entered: namespaces.Namespaces | None,
@@ -353,9 +398,10 @@ class Host:
         *,
         required: bool,
         umask: int | None,
+        drop: Callable[[], None] | None,
     ) -> None:
-        """Prepare the child process before the program starts: root, directory, ids, umask. Raises OSError if the
-        kernel refuses.
+        """Prepare the child process before the program starts: root, capabilities, directory, ids, umask. Raises OSError
+        if the kernel refuses.
 
         chroot, chdir and setgroups come first: they need root. A required directory may be closed to the user, as in
         Salt.
@@ -366,6 +412,8 @@ class Host:
             os.chroot(self._root)
         if self._mounted:
             os.chdir("/")
+        if drop is not None:
+            drop()
         missed = directory is not None and not _entered(directory)
         uid, gid, groups = ids
         if groups is not None:

@@ -6,7 +6,7 @@ The minion, ``salt-call`` and the tests each bring their own implementations. Th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
@@ -426,6 +426,12 @@ class ManagedHost(Protocol):
 
         A text runs through ``shell`` (default /bin/sh); a list is an argv. ``timeout`` is in seconds. Raises HostError
         when the command cannot be started: no such program, no such user, or chroot without root.
+        """
+        ...
+
+    def lines(self, cmd: Sequence[str]) -> Generator[bytes, None, int]:
+        """Run a program on the host and yield each line of its output and errors as it is printed; the generator returns the
+        exit code. Raises HostError when the program cannot be started.
         """
         ...
 

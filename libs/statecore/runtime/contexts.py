@@ -408,8 +408,13 @@ def local_contexts(
 
 
 def host_of(opts: Mapping[str, object]) -> Host:
-    """Return the managed host that the options ``host_root`` and ``host_pid`` describe."""
-    return Host(str(opts.get("host_root") or "/"), host_pid=bool(opts.get("host_pid")))
+    """Return the managed host that the options ``host_root``, ``host_pid`` and ``host_capabilities`` describe."""
+    keeps = opts.get("host_capabilities")
+    return Host(
+        str(opts.get("host_root") or "/"),
+        host_pid=bool(opts.get("host_pid")),
+        keeps=[str(name) for name in keeps] if isinstance(keeps, list) else (),
+    )
 
 
 def _finish(ctx: Context, full: str, returned: object, arguments: Mapping[str, object]) -> object:

@@ -9,9 +9,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from saltern.kit.keys.keygen import make_keys
+from saltern.kit.keys.redis_logins import OPERATOR_URL, complete_logins, login_at
+from saltern.kit.process.redis_server import version_of
 from saltern.lab.plan import LOOPBACK, Paths, Settings
 from saltern.lab.redis_server import redis_url, render_redis_conf
 from statecore.host.content import atomic_file, private_files
+from statecore.host.content.guarded_tree import GuardedTree
 from statecore.model import yaml
 
 _HEADER = "# Written by `saltern lab up`; what you change here is changed back. Add options in {name}.d/*.conf\n"
@@ -31,8 +34,8 @@ _API_CLIENTS = (
 _ACCEPTANCE_WAIT = 1
 
 
-def master_options(settings: Settings, paths: Paths, password: str) -> dict[str, object]:
-    """Return the configuration options of the lab's master roles and operator commands. ``password``: Redis' password."""
+def master_options(settings: Settings, paths: Paths) -> dict[str, object]:
+    """Return the configuration options of the lab's master roles and operator commands."""
     ports = {
         name: port for name, port in settings.ports.items() if name not in ("redis_port", "health_port", "api_port")
     }
@@ -43,7 +46,7 @@ def master_options(settings: Settings, paths: Paths, password: str) -> dict[str,
         "interface": LOOPBACK,
         "internal_interface": LOOPBACK,
         **ports,
-        "redis_url": redis_url(settings.ports["redis_port"], password),
+        "redis_url": redis_url(settings.ports["redis_port"]),
         "cachedir": str(paths.cache),
         "log_level": "info",
         **_roots(settings),
@@ -86,16 +89,16 @@ def _roots(settings: Settings) -> dict[str, object]:
     }
 
 
-def render_env(settings: Settings, paths: Paths, programs: Path, password: str) -> str:
+def render_env(settings: Settings, paths: Paths, programs: Path, redis: str) -> str:
     """Return the text of ``.lab/env``, which a POSIX shell sources to use the lab.
 
-    ``programs``: directory of the ``salt`` command.
+    ``programs``: directory of the ``salt`` command. ``redis``: the operators' URL of Redis.
     """
     values = {
         "SALT_CONFIG_DIR": str(paths.etc),
         "SALTERN_PUBLISH_PORT": str(settings.ports["publish_port"]),
         "SALTERN_RET_PORT": str(settings.ports["ret_port"]),
-        "SALTERN_REDIS_URL": redis_url(settings.ports["redis_port"], password),
+        "SALTERN_REDIS_URL": redis,
     }
     lines = [f"export {name}={shlex.quote(value)}" for name, value in values.items()]
     return (
@@ -106,17 +109,21 @@ def render_env(settings: Settings, paths: Paths, programs: Path, password: str) 
 
 
 def write_all(settings: Settings, paths: Paths, redis_server: Path, programs: Path) -> str:
-    """Write the lab's missing and changed files and return Redis' password. Keys, hosts and data are kept. Raise OSError."""
+    """Write the lab's missing and changed files and return the operators' URL of Redis. Keys, hosts and data are kept.
+    Raise OSError.
+    """
     # Mode 0700: the directory holds keys, Redis' password and the supervisor's socket.
     private_files.top(paths.root)
     for directory in (paths.etc, paths.run, paths.log, paths.redis_data):
         private_files.directory(directory)
-    password = _password(paths.redis_password)
     make_keys(paths.etc / "keys")
+    keys = GuardedTree(paths.etc / "keys")
+    complete_logins(keys, redis_url(settings.ports["redis_port"]), version_of(redis_server), move=True)
+    redis, _, _ = login_at(keys, OPERATOR_URL)
     if settings.api:
         write(paths.users, f"{API_USER}:{_password(paths.api_password)}\n")
-    write(paths.etc / "master", _yaml("master", master_options(settings, paths, password)))
-    write(paths.etc / "redis.conf", render_redis_conf(settings.ports["redis_port"], password))
+    write(paths.etc / "master", _yaml("master", master_options(settings, paths)))
+    write(paths.etc / "redis.conf", render_redis_conf(settings.ports["redis_port"]))
     for index, minion in enumerate(settings.minions):
         make_host(paths.host_of(minion), minion, index)
         paths.etc_of(minion).mkdir(parents=True, exist_ok=True)
@@ -124,8 +131,8 @@ def write_all(settings: Settings, paths: Paths, redis_server: Path, programs: Pa
     # salt-call, after `. .lab/env`, acts as the first minion.
     point(paths.etc / "minion", paths.etc_of(settings.minions[0]) / "minion")
     point(paths.run / "redis-server", redis_server)
-    write(paths.env, render_env(settings, paths, programs, password))
-    return password
+    write(paths.env, render_env(settings, paths, programs, redis))
+    return redis
 
 
 def write(path: Path, content: str) -> None:

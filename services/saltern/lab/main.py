@@ -25,7 +25,7 @@ from saltern.lab import files, settings
 from saltern.lab.minions import accept_keys, master, wheel_of
 from saltern.lab.plan import LOOPBACK, KeyStuckError, LabError, Paths, Program, Settings, check_free, programs
 from saltern.lab.readiness import Readiness, log_sizes
-from saltern.lab.redis_server import find_redis_server, redis_url
+from saltern.lab.redis_server import find_redis_server
 from saltern.lab.supervisor import Supervisor, clean_environment, end_all, marked, wait_until
 from statecore.host.content import private_files
 from statecore.model.option_parser import OptionParser
@@ -87,13 +87,13 @@ def up(lab: Lab, flags: argparse.Namespace) -> int:
     if not running:
         _end_leftovers(paths)
     check_free(missing)
-    password = files.write_all(chosen, paths, find_redis_server(), lab.programs)
+    redis = files.write_all(chosen, paths, find_redis_server(), lab.programs)
     files.write(paths.settings, settings.dump(chosen))
     _say(f"the lab in {paths.root} {'runs' if running else 'starts'}: {', '.join(row.name for row in rows)}")
     try:
         sizes = log_sizes(paths, rows)
         _start(supervisor, missing, running=running)
-        store = Store.open(redis_url(chosen.ports["redis_port"], password), client_name="lab")
+        store = Store.open(redis, client_name="lab")
         _bring_up(lab, chosen, rows, Readiness(supervisor, store, paths, sizes, flags.wait))
     except KeyStuckError:
         raise

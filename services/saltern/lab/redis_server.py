@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from saltern.kit.keys.redis_logins import USERS_FILE
 from saltern.kit.process.redis_server import find_program, render_conf, wheel_program
 from saltern.lab.plan import LOOPBACK, LabError
 
@@ -22,18 +23,19 @@ def find_redis_server() -> Path:
     return found
 
 
-def redis_url(port: int, password: str) -> str:
-    """Return the URL of the lab's Redis, for the option ``redis_url``."""
-    return f"redis://:{password}@{LOOPBACK}:{port}/0"
+def redis_url(port: int) -> str:
+    """Return the URL of the lab's Redis, without a login, for the option ``redis_url``."""
+    return f"redis://{LOOPBACK}:{port}/0"
 
 
-def render_redis_conf(port: int, password: str) -> str:
+def render_redis_conf(port: int) -> str:
     """Return the content of the lab's redis.conf. Paths are relative to the lab's directory."""
     listens = f"""\
 bind {LOOPBACK}
 port {port}
 # Minion keys and jobs are in it: who writes here commands the minions.
-requirepass {password}
+# The path is relative to the directory of the data.
+aclfile ../etc/keys/{USERS_FILE}
 # Two wake-ups a second while nothing happens, not ten.
 hz 2"""
     return render_conf("Written by `saltern lab up`.", listens, "redis-data")

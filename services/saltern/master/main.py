@@ -18,7 +18,14 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from saltern.kit.config.master import ConfigError, MasterOptions, load_whole_master, redis_socket, redis_socket_url
+from saltern.kit.config.master import (
+    ConfigError,
+    MasterOptions,
+    config_directory,
+    load_whole_master,
+    redis_socket,
+    redis_socket_url,
+)
 from saltern.kit.config.reading import notes_of
 from saltern.kit.process.exposition import Registry, collector_rows, process_rows
 from saltern.kit.process.logs import configure
@@ -112,7 +119,15 @@ class Plan:
         """
         children = []
         if not options.redis_url:
-            children.append(Child("redis", own_redis.prepared(options), _REDIS, _GRACE, reloads=False))
+            children.append(
+                Child(
+                    "redis",
+                    own_redis.prepared(options, config_directory(self.config_dir) / "keys"),
+                    _REDIS,
+                    _GRACE,
+                    reloads=False,
+                )
+            )
             options = dataclasses.replace(options, redis_url=redis_socket_url(options))
         return [*children, *(self._role(name, options) for name in ROLES)]
 

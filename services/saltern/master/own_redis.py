@@ -4,14 +4,19 @@ directory of the master's user.
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from saltern.kit.config.master import ConfigError, MasterOptions, redis_socket
-from saltern.kit.process.redis_server import find_program, render_conf
+from saltern.kit.config.master import ConfigError, MasterOptions, redis_socket, redis_socket_url
+from saltern.kit.keys.redis_logins import ONE_URL, USERS_FILE, complete_logins
+from saltern.kit.process.redis_server import find_program, render_conf, version_of
 from statecore.host.content import private_files
+from statecore.host.content.guarded_tree import GuardedTree
+
+_LOG = logging.getLogger("saltern.master")
 
 #: Bytes of the longest path of a Unix socket.
 _SOCKET_BYTES = 107
@@ -20,9 +25,11 @@ _SOCKET_BYTES = 107
 _CONF = "redis.conf"
 
 
-def prepared(options: MasterOptions) -> Callable[[], int]:
+def prepared(options: MasterOptions, keys: Path) -> Callable[[], int]:
     """Write the configuration file of the Redis that ``salt-master`` starts. Return the function that the child
     process calls to become redis-server.
+
+    ``keys``: directory of the keys of all roles, which gets a user of Redis for each role.
 
     Raises ConfigError if there is no redis-server, or if the directory of its data cannot be used.
     """
@@ -36,6 +43,13 @@ def prepared(options: MasterOptions) -> Callable[[], int]:
         raise ConfigError(f"redis_dir: {socket}: longer than {_SOCKET_BYTES} bytes, so no socket can have this path")
     # Minion keys and jobs are in it: who writes there commands the minions.
     listens = f"port 0\nunixsocket {socket.name}\nunixsocketperm 700\nloglevel warning"
+    try:
+        tree = GuardedTree(keys)
+        if not tree.exists(ONE_URL):
+            complete_logins(tree, redis_socket_url(options), version_of(program), move=True)
+            listens += f'\naclfile "{(keys / USERS_FILE).absolute()}"'
+    except (OSError, ValueError) as error:
+        _LOG.warning("Redis has one user for all roles, because a user for each role cannot be made: %s", error)
     try:
         private_files.top(directory)
         private_files.write(directory / _CONF, render_conf("Written by salt-master at each start.", listens, "."))

@@ -3,7 +3,8 @@
     saltern rotate role reqserver mworker     CurveZMQ keys of roles (or cli, api)
     saltern rotate operator ann               an operator's key
     saltern rotate master                     the master's key, by which minions know the master
-    saltern rotate redis-password             the password of Redis
+    saltern rotate redis-password             the passwords of Redis
+    saltern rotate redis-users                the password for all roles, by a user and a password for each role
     saltern rotate redis-tls                  the certificates of Redis and of the roles; --authority: the authority, too
 
 It changes the directory that `saltern keygen --out DIR` wrote. Where roles see copies of it, --apply names the command that brings
@@ -24,6 +25,7 @@ from masterstore.address import read_url
 from saltern.kit.command.command_line import CommandError, Exit, run_command
 from saltern.kit.command.launcher import INTERRUPTED
 from saltern.kit.config.master import ConfigError, config_directory, load_client, load_master
+from saltern.kit.keys.redis_logins import ONE_URL, OPERATOR_URL
 from saltern.kit.links.control import ControlClient, ControlError, ControlTimeout
 from saltern.kit.links.sockets import NAMES, LinkKeys
 from saltern.rotate.key_files import KeyFiles, RotationError
@@ -31,6 +33,7 @@ from saltern.rotate.link_keys import rotate_link_key
 from saltern.rotate.master_key import rotate_master_key
 from saltern.rotate.redis_login import rotate_redis_password
 from saltern.rotate.redis_tls import rotate_redis_tls
+from saltern.rotate.redis_users import rotate_redis_users
 from statecore.model.option_parser import OptionParser
 
 #: Seconds until roles that read the directory itself have seen a change: they look every second.
@@ -86,12 +89,17 @@ def _master(files: KeyFiles, flags: argparse.Namespace) -> None:
 
 
 def _redis_password(files: KeyFiles, flags: argparse.Namespace) -> None:
-    rotate_redis_password(files, partial(_reached, at=flags.redis_host))
+    rotate = rotate_redis_users if files.exists(OPERATOR_URL) else rotate_redis_password
+    rotate(files, partial(_reached, at=flags.redis_host))
+
+
+def _redis_users(files: KeyFiles, flags: argparse.Namespace) -> None:
+    rotate_redis_users(files, partial(_reached, at=flags.redis_host))
 
 
 def _redis_tls(files: KeyFiles, flags: argparse.Namespace) -> None:
-    url = files.directory / "redis" / "url"
-    address = f"file://{url}" if url.exists() else load_master(flags.config_dir).redis_url
+    name = next((each for each in (OPERATOR_URL, ONE_URL) if files.exists(each)), None)
+    address = f"file://{files.directory / name}" if name else load_master(flags.config_dir).redis_url
     rotate_redis_tls(
         files, read_url(address), authority=flags.authority, reached=partial(_reached, at=flags.redis_host)
     )
@@ -110,6 +118,7 @@ _KINDS: Mapping[str, Callable[[KeyFiles, argparse.Namespace], None]] = {
     "operator": _link_keys,
     "master": _master,
     "redis-password": _redis_password,
+    "redis-users": _redis_users,
     "redis-tls": _redis_tls,
 }
 
@@ -147,7 +156,7 @@ def _parser() -> argparse.ArgumentParser:
         "--force", action="store_true", help="forget the old key although minions that are away do not know the new one"
     )
     each["redis-tls"].add_argument("--authority", action="store_true", help="replace the authority, too")
-    for name in ("redis-password", "redis-tls"):
+    for name in ("redis-password", "redis-users", "redis-tls"):
         each[name].add_argument(
             "--redis-host",
             default="",
@@ -161,7 +170,8 @@ _HELP: Mapping[str, str] = {
     "role": "CurveZMQ keys of roles",
     "operator": "an operator's key",
     "master": "the master's key, by which minions know the master",
-    "redis-password": "the password of Redis",
+    "redis-password": "the passwords of Redis",
+    "redis-users": "the password for all roles, by a user and a password for each role; then as redis-password",
     "redis-tls": "the certificates of Redis and of the roles",
 }
 

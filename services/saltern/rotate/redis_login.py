@@ -1,29 +1,38 @@
-"""Replaces the password of Redis. Meanwhile Redis accepts both passwords; roles read theirs again for each new
-connection.
+"""Replaces the password of a Redis with one user for all roles (``DIR/redis/url``). Meanwhile Redis accepts both
+passwords; roles read theirs again for each new connection.
 
-1. Redis accepts the new password beside the old one (``ACL SETUSER``), also after a restart (``users.acl``). 2. The
-key file ``url`` of the roles gets the new password: new connections use it. 3. Redis forgets the old password and ends
-all connections but this one: each role connects again with the new password.
+1. Redis accepts the new password beside the old one (``ACL SETUSER``), also after a restart (``users.acl``).
+2. The key file ``url``, and the copies of it in the roles' directories, get the new password: new connections use it.
+3. Redis forgets the old password and ends all connections but this one: each role connects again with the new password.
 """
 
 from __future__ import annotations
 
-import hashlib
 import secrets
 from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import quote
 
+from masterstore.access import DEFAULT, ROLES, digest
 from masterstore.address import login_of, without_login
 from masterstore.client import Client
 from masterstore.errors import StoreError
-from saltern.kit.keys.secrets import PASSWORD_BYTES, redis_users
+from saltern.kit.keys.redis_logins import (
+    ONE_URL,
+    PASSWORD_BYTES,
+    SHIPPED_VERSION,
+    USERS_FILE,
+    login_at,
+    url_file,
+    users_file,
+    with_login,
+)
 from saltern.rotate.key_files import KeyFiles, RotationError, tell
 
 #: Seconds for an answer of Redis.
 _TIMEOUT = 10.0
 
-_URL, _NEXT, _USERS = "redis/url", "redis/url.next", "redis/users.acl"
+_NEXT = f"{ONE_URL}.next"
 
 
 def rotate_redis_password(files: KeyFiles, reached: Callable[[str], str] = str) -> None:
@@ -31,14 +40,18 @@ def rotate_redis_password(files: KeyFiles, reached: Callable[[str], str] = str) 
 
     ``reached``: function that returns a Redis URL with the host by which this machine reaches Redis.
     """
-    before = _read(files, _URL)
-    user, old = _login(before, files.directory / _URL)
+    before = _read(files, ONE_URL)
+    user, old = _login(before, files.directory / ONE_URL)
     try:
         client = Client(reached(before), timeout=_TIMEOUT, client_name="rotate")
         require_one_redis(client, "password")
         after, new = _begin(files, client, user, before, old)
         files.bring()
-        files.write(_URL, after.encode() + b"\n")
+        files.write(ONE_URL, after.encode() + b"\n")
+        for role in ROLES:
+            if files.exists(url_file(role)):
+                url, own, _ = login_at(files, url_file(role))
+                files.write(url_file(role), f"{with_login(url, own, new)}\n".encode())
         files.remove(_NEXT)
         tell("redis: new connections use the new password")
         files.bring()
@@ -67,7 +80,7 @@ def _begin(files: KeyFiles, client: Client, user: str, before: str, old: str) ->
         files.write(_NEXT, f"{scheme}//{named}:{password}@{rest}\n".encode())
     after = _read(files, _NEXT)
     new = _login(after, files.directory / _NEXT)[1]
-    client.call("execute_command", "ACL SETUSER", user, "on", f"#{_digest(new)}")
+    client.call("execute_command", "ACL SETUSER", user, "on", digest(new))
     _write_users(files, new, old)
     tell("redis: both passwords are valid")
     return after, new
@@ -79,7 +92,7 @@ def _end(files: KeyFiles, client: Client, user: str, new: str) -> None:
     """
     client.call("ping")
     # Each password but the new one: an interrupted rotation may have left several.
-    client.call("execute_command", "ACL SETUSER", user, "resetpass", f"#{_digest(new)}")
+    client.call("execute_command", "ACL SETUSER", user, "resetpass", digest(new))
     _write_users(files, new)
     files.bring()
     ended = client.call("execute_command", "CLIENT KILL", "TYPE", "normal", "SKIPME", "yes")
@@ -88,14 +101,14 @@ def _end(files: KeyFiles, client: Client, user: str, new: str) -> None:
     if not acl_file:
         tell(
             "redis: its configuration names no aclfile, so it forgets this at its next start: "
-            f"let aclfile name {files.directory / _USERS}, or set requirepass to the password in {files.directory / _URL}"
+            f"let aclfile name {files.directory / USERS_FILE}, or set requirepass to the password in {files.directory / ONE_URL}"
         )
 
 
 def _write_users(files: KeyFiles, *passwords: str) -> None:
-    if files.exists(_USERS):
+    if files.exists(USERS_FILE):
         # Redis runs as another user, and reads hashes only.
-        files.write(_USERS, redis_users(*passwords), 0o644)
+        files.write(USERS_FILE, users_file({DEFAULT: passwords}, SHIPPED_VERSION, ""), 0o644)
 
 
 def _login(url: str, path: Path) -> tuple[str, str]:
@@ -113,7 +126,3 @@ def _read(files: KeyFiles, name: str) -> str:
         raise RotationError(
             f"{files.directory / name}: No such file; `saltern keygen --out DIR --redis-host HOST` makes it"
         ) from error
-
-
-def _digest(password: str) -> str:
-    return hashlib.sha256(password.encode()).hexdigest()

@@ -20,7 +20,7 @@ from masterstore.record_mac import Records
 from masterstore.store import Store
 from saltern.kit.command.command_line import CommandError, Exit, run_command
 from saltern.kit.command.launcher import INTERRUPTED
-from saltern.kit.config.master import load_master
+from saltern.kit.config.master import load_master, operators_redis
 from saltern.kit.keys.master_keys import MasterKeys, record_mac
 from statecore.model.option_parser import OptionParser
 
@@ -43,7 +43,7 @@ def _run(argv: Sequence[str]) -> int:
     if flags.verb == "verify":
         records = Records(record_mac(MasterKeys.load(Path(flags.keys)).secret))
     try:
-        url = flags.redis_url or options.redis_url
+        url = flags.redis_url or operators_redis(options, flags.config_dir)
         store = Store.open(url, timeout=_PATIENCE, client_name="audit", records=records)
         return _verify(store, flags.known) if flags.verb == "verify" else _export(store)
     except StoreUnavailable as error:
@@ -77,7 +77,9 @@ def _parser() -> argparse.ArgumentParser:
             "-c", "--config-dir", metavar="DIR", help="directory of the configuration (default: /etc/salt)"
         )
         verb.add_argument(
-            "--redis-url", metavar="URL", help="URL of Redis (default: the option redis_url of the configuration)"
+            "--redis-url",
+            metavar="URL",
+            help="URL of Redis (default: the operators' login in the directory of keys, else redis_url)",
         )
     return parser
 

@@ -13,7 +13,7 @@ from masterstore.keys import SCHEMA_VERSION
 from masterstore.schema import Schema
 from saltern.kit.command.command_line import CommandError, Exit, run_command
 from saltern.kit.command.launcher import INTERRUPTED
-from saltern.kit.config.master import MasterOptions, load_master
+from saltern.kit.config.master import MasterOptions, load_master, operators_redis
 from statecore.model.option_parser import OptionParser
 
 #: Seconds to wait for one answer of Redis; a step over a large key takes longer than the roles' commands.
@@ -36,7 +36,9 @@ def _run(argv: Sequence[str]) -> int:
     flags = _parser().parse_args(argv)
     options = load_master(flags.config_dir)
     try:
-        client = Client(flags.redis_url or options.redis_url, timeout=_PATIENCE, client_name="store")
+        client = Client(
+            flags.redis_url or operators_redis(options, flags.config_dir), timeout=_PATIENCE, client_name="store"
+        )
         return _VERBS[flags.verb](client, options)
     except StoreUnavailable as error:
         raise CommandError(str(error), Exit.UNAVAILABLE) from error
@@ -57,7 +59,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("-c", "--config-dir", metavar="DIR", help="directory of the configuration (default: /etc/salt)")
     parser.add_argument(
-        "--redis-url", metavar="URL", help="URL of Redis (default: the option redis_url of the configuration)"
+        "--redis-url",
+        metavar="URL",
+        help="URL of Redis (default: the operators' login in the directory of keys, else redis_url)",
     )
     return parser
 

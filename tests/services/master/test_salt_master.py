@@ -236,7 +236,7 @@ def test_without_a_program_redis_is_asked_for(tmp_path: Path, monkeypatch: pytes
     options = load_whole_master(str(tmp_path), env={})
     monkeypatch.setattr("saltern.master.own_redis.find_program", lambda: None)
     with pytest.raises(ConfigError, match="install Debian's `redis-server`, or set redis_url"):
-        own_redis.prepared(options)
+        own_redis.prepared(options, tmp_path / "keys")
     monkeypatch.setattr("saltern.master.own_redis.find_program", lambda: Path(shutil.which("true") or ""))
-    assert own_redis.prepared(options)
+    assert own_redis.prepared(options, tmp_path / "keys")
     assert "unixsocket redis.sock" in (tmp_path / "var/lib/saltern/redis/redis.conf").read_text()

@@ -17,13 +17,12 @@ from __future__ import annotations
 
 import logging
 import shlex
-import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from statecore.model.context import Context
-from statecore.model.errors import CommandError, NotAvailable
+from statecore.model.errors import CommandError, HostError, NotAvailable
 
 _LOG = logging.getLogger(__name__)
 
@@ -67,17 +66,12 @@ def start(ctx: Context, cmd: object, output: str = "json", interval: float = 1, 
 
 def _lines(ctx: Context, words: list[str]) -> Iterator[bytes]:
     """Yield the lines of one run of a program as it prints them, also those of its standard error."""
-    command = ["chroot", str(ctx.host.root), *words] if ctx.host.mounted else words
     try:
-        with subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL
-        ) as process:
-            assert process.stdout is not None
-            yield from process.stdout
-        if process.returncode:
-            _LOG.error("%s ended with exit code %d", words[0], process.returncode)
-    except OSError as error:
-        _LOG.error("%s cannot be run: %s", words[0], error.strerror)
+        code = yield from ctx.host.lines(words)
+        if code:
+            _LOG.error("%s ended with exit code %d", words[0], code)
+    except HostError as error:
+        _LOG.error("%s cannot be run: %s", words[0], error)
 
 
 def _event(read: Callable[..., Any], line: bytes) -> tuple[str, dict[str, object]] | None:

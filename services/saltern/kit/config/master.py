@@ -24,7 +24,7 @@ from saltern.kit.config.reading import (
     shown,
     with_notes,
 )
-from saltern.kit.config.redis_address import sentinel_url
+from saltern.kit.config.redis_address import OPERATOR_LOGIN, own_redis_url, sentinel_url
 from saltern.kit.config.state_options import StateOptions
 from statecore.model.file_name import FileName
 
@@ -41,6 +41,7 @@ __all__ = [
     "load_client",
     "load_master",
     "load_whole_master",
+    "operators_redis",
     "public_options",
     "redis_socket",
     "redis_socket_url",
@@ -138,3 +139,10 @@ def load_client(config_dir: str | None = None) -> ClientOptions:
 def key_directory(options: MasterOptions, role: str, config_dir: str | None = None) -> Path:
     """Return the directory that holds the key files of a master role, as ``saltern keygen`` writes it."""
     return Path(options.key_dir) if options.key_dir else config_directory(config_dir) / "keys" / role
+
+
+def operators_redis(options: MasterOptions, config_dir: str | None = None) -> str:
+    """Return the URL of Redis for operators' tools: with the operators' login if the directory of keys has it, else
+    ``redis_url``.
+    """
+    return own_redis_url(options.redis_url, config_directory(config_dir) / "keys" / OPERATOR_LOGIN)

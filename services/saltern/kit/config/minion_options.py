@@ -99,6 +99,11 @@ class MinionOptions(StateOptions, FileserverOptions):
         False,
         "the minion shares the host's PID namespace: commands run in the namespaces of process 1, the host's init",
     )
+    host_capabilities: list[str] = option(
+        [],
+        "with host_root: Linux capabilities that commands of the mounted host keep, of those that they lose, such as SYS_ADMIN "
+        "for states that mount there",
+    )
     file_client: str = option(
         "remote", "remote: files and pillar come from the master; local: from file_roots and pillar_roots"
     )

@@ -173,6 +173,11 @@ def public_options(options: StateOptions) -> dict[str, Any]:
     return without(as_opts(options), _SECRET)
 
 
+def redis_place(url: str) -> str:
+    """Return a URL of Redis without user, password and query: where Redis is."""
+    return re.sub(r"//[^/?]*@", "//", url).partition("?")[0]
+
+
 def shown(options: StateOptions) -> dict[str, Any]:
     """Return the map of option name to value that people and job caches may see: without the credentials for Redis and
     for users' sign-in.
@@ -180,7 +185,7 @@ def shown(options: StateOptions) -> dict[str, Any]:
     opts = without(as_opts(options), _PASSWORDS)
     if "redis_url" not in opts:
         return opts
-    return {**opts, "redis_url": re.sub(r"//[^/?]*@", "//", opts["redis_url"]).partition("?")[0]}
+    return {**opts, "redis_url": redis_place(opts["redis_url"])}
 
 
 class _Reader:
@@ -317,9 +322,8 @@ def _from_environment(reader: _Reader, env: Mapping[str, str]) -> dict[str, Any]
         try:
             if name not in reader.names and name.removesuffix(_FILE) in reader.names:
                 name, place = name.removesuffix(_FILE), text
-                text = _text_of(variable, place)
-                if name in _IN_FILES:
-                    text = f"file://{Path(place).absolute()}"
+                # A file that is read later may be missing: a role with its own login has no need of it.
+                text = f"file://{Path(place).absolute()}" if name in _IN_FILES else _text_of(variable, place)
             # A variable may be meant for the other kind of process: a lab sources one file for master and minion.
             if name in reader.names:
                 value = _from_variable(variable, text, reader.hint(name))

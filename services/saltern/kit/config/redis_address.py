@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from saltern.kit.config.master_options import MasterOptions
-from saltern.kit.config.reading import ConfigError
+from saltern.kit.config.reading import ConfigError, redis_place
+
+#: File with a user's own URL of Redis, in the directory of a role's keys or of the operator's login.
+OWN_URL = "redis.url"
+
+#: Directory of the operator's login, beside the directories of the roles' keys.
+OPERATOR_LOGIN = "redis-operator"
+
+_IN_FILE = "file://"
 
 #: Options that mean something only beside ``redis_sentinels``.
 _BESIDE = (
@@ -56,3 +66,25 @@ def sentinel_url(options: MasterOptions) -> str:
     if options.redis_url not in ("", url):
         raise ConfigError("redis_url and redis_sentinels name two places for the data: leave one of them out")
     return url
+
+
+def own_redis_url(redis_url: str, directory: Path) -> str:
+    """Return the URL of Redis for the owner of a directory of keys: ``file://DIRECTORY/redis.url``, which ``saltern keygen
+    --redis-host`` makes, if that file is there and names the same Redis as ``redis_url``; else ``redis_url``.
+
+    The file also counts if ``redis_url`` names a file that is missing: Redis then has a user for each role, and no user for all.
+    """
+    own = directory / OWN_URL
+    try:
+        place = redis_place(own.read_text("utf-8").strip())
+    except (OSError, UnicodeDecodeError):
+        return redis_url
+    try:
+        named = (
+            Path(redis_url.removeprefix(_IN_FILE)).read_text("utf-8").strip() if _IN_FILE in redis_url else redis_url
+        )
+    except FileNotFoundError:
+        named = ""
+    except (OSError, UnicodeDecodeError):
+        return redis_url
+    return f"{_IN_FILE}{own.absolute()}" if redis_place(named) in ("", place) else redis_url

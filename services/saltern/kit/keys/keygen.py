@@ -4,9 +4,11 @@
 ``master.pub`` and ``master.secret`` for the roles that speak to minions, and ``events.key`` for the roles that keep and obey
 events in Redis. Give each directory to its role as a secret (a volume, a
 Kubernetes Secret); only the operator's machine keeps all of DIR. ``--secrets`` prints the directories as Kubernetes Secrets.
-``--in-cluster``, in a pod, creates these Secrets without directories. ``--redis-host`` makes a password for Redis, too:
-``DIR/redis/url`` for the roles that use Redis, and ``DIR/redis/users.acl`` for Redis (directive ``aclfile``).
-``--redis-tls`` makes certificates in ``DIR/redis/tls`` and a URL with TLS. ``saltern rotate`` replaces what was made here.
+``--in-cluster``, in a pod, creates these Secrets without directories.
+
+``--redis-host`` makes a user of Redis for each role: ``DIR/ROLE/redis.url`` for the role, ``DIR/redis-operator/redis.url`` for
+operators, and ``DIR/redis/users.acl`` for Redis (directive ``aclfile``). ``--redis-tls`` makes certificates in ``DIR/redis/tls``
+and URLs with TLS. ``saltern rotate`` replaces what was made here.
 """
 
 from __future__ import annotations
@@ -19,12 +21,11 @@ import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import zmq
 
 from saltern.kit.config.master import ConfigError
-from saltern.kit.keys import kubernetes, secrets
+from saltern.kit.keys import kubernetes, redis_logins, secrets
 from saltern.kit.keys.certificates import AUTHORITY, AUTHORITY_KEY, CLIENT, SERVER, Authority
 from saltern.kit.keys.events_key import EVENT_ROLES, EVENTS_KEY, KEY_BYTES, OLD_EVENTS_KEY
 from saltern.kit.keys.master_keys import SECRET_BYTES
@@ -38,8 +39,6 @@ _LOG = logging.getLogger("saltern.keys")
 
 #: Files for Redis, below the directory of all keys.
 _REDIS = "redis"
-_URL = f"{_REDIS}/url"
-_USERS = f"{_REDIS}/users.acl"
 _TLS = f"{_REDIS}/tls"
 
 #: Roles that need the master's own keys.
@@ -84,8 +83,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         "--redis-host",
         default="",
         metavar="HOST",
-        help="make a password for the Redis at HOST too: files in DIR/redis; with --secrets or --in-cluster\n"
-        "the Secret saltern-redis",
+        help="HOST, HOST:PORT or a URL: make a user of Redis for each role and for operators, too: DIR/ROLE/redis.url,\n"
+        "DIR/redis-operator/redis.url, and DIR/redis/users.acl for Redis; with --secrets or --in-cluster also the\n"
+        "Secret saltern-redis",
+    )
+    parser.add_argument(
+        "--redis-version",
+        type=_version,
+        default=redis_logins.SHIPPED_VERSION,
+        metavar="MAJOR.MINOR",
+        help="of Redis, whose rules users.acl has to follow (default 7.0; 6.2 knows no keys that a user may only read)",
     )
     parser.add_argument(
         "--new-events-key",
@@ -115,13 +122,15 @@ def main(argv: Sequence[str] | None = None) -> int:
             operators=arguments.operator,
             new_events_key=arguments.new_events_key,
         )
-        if arguments.secrets:
-            sys.stdout.write(_printed(arguments.out, arguments.namespace, arguments.redis_host))
-            return 0
         if arguments.redis_host:
             if arguments.redis_tls:
                 made += make_redis_tls(arguments.out, [arguments.redis_host], owner=arguments.owner)
-            made += make_redis_login(arguments.out, arguments.redis_host, owner=arguments.owner)
+            made += make_redis_login(
+                arguments.out, arguments.redis_host, owner=arguments.owner, version=arguments.redis_version
+            )
+        if arguments.secrets:
+            sys.stdout.write(_printed(arguments.out, arguments.namespace, arguments.redis_host))
+            return 0
     except kubernetes.ClusterError as error:
         sys.stderr.write(f"saltern keygen: {error}\n")
         return 1
@@ -139,7 +148,7 @@ def _printed(directory: Path, namespace: str, redis_host: str) -> str:
     """Return the Kubernetes Secrets of all key directories as a JSON list, which is also valid YAML."""
     content = secrets.of_directory(directory)
     if redis_host:
-        content[secrets.REDIS] = secrets.of_redis(redis_host)
+        content[secrets.REDIS] = secrets.of_redis(directory)
     items = [secrets.manifest(name, data, namespace) for name, data in content.items()]
     return json.dumps({"apiVersion": "v1", "kind": "List", "items": items}, indent=1) + "\n"
 
@@ -215,26 +224,23 @@ def give_keys(directory: Path, owner: tuple[int, int]) -> None:
     _Files(directory, owner).give()
 
 
-def make_redis_login(directory: Path, host: str, *, owner: tuple[int, int] | None = None) -> list[Path]:
-    """Make the missing files of ``directory/redis`` and return the paths of the new or changed files.
+def make_redis_login(
+    directory: Path,
+    host: str,
+    *,
+    owner: tuple[int, int] | None = None,
+    version: tuple[int, int] = redis_logins.SHIPPED_VERSION,
+) -> list[Path]:
+    """Make the missing logins for Redis below ``directory``, and Redis' file of users, and return the paths of the new or
+    changed files (``redis_logins.complete_logins``).
 
-    ``url`` holds the password and is readable by its owner alone; an existing ``url`` is kept, with its host. ``users.acl``
-    is derived from ``url`` and holds only the password's hash; all users may read it, because Redis runs as a user of its
-    own. Raises OSError, and ConfigError for a ``url`` without a password.
+    ``host``: HOST, HOST:PORT or a URL. ``version``: of Redis (major, minor). All users may read ``redis/users.acl``, which holds
+    hashes, because Redis runs as a user of its own. Raises OSError, and ConfigError for a URL without a password.
     """
     files = _Files(directory, owner)
     files.tree.make_directory(_REDIS, 0o755)
-    if not files.tree.exists(_URL):
-        files.create(_URL, secrets.of_redis(host, tls=_tls_files(files))["url"])
-    try:
-        password = urlsplit(files.tree.read(_URL).decode().strip()).password
-    except ValueError:
-        password = None
-    if not password:
-        raise ConfigError(f"{directory / _URL}: no URL of Redis with a password; remove it to have a new password made")
-    content = secrets.redis_users(password)
-    if not files.tree.exists(_USERS) or files.tree.read(_USERS) != content:
-        files.put(_USERS, content, 0o644)
+    names = redis_logins.complete_logins(files.tree, redis_logins.address_of(host, _tls_files(files)), version)
+    files.made += [directory / name for name in names]
     files.give()
     return files.made
 
@@ -405,3 +411,11 @@ def owner_ids(text: str) -> tuple[int, int]:
         return int(user), int(group or user)
     except ValueError as error:
         raise argparse.ArgumentTypeError(f"must be UID:GID in numbers, not '{text}'") from error
+
+
+def _version(text: str) -> tuple[int, int]:
+    major, _, minor = text.partition(".")
+    try:
+        return int(major), int(minor or 0)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"must be MAJOR.MINOR in numbers, not '{text}'") from error

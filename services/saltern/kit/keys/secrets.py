@@ -1,31 +1,29 @@
 """Converts key directories to Kubernetes Secrets, one for each role, and back.
 
 The Secret ``saltern-keys-<role>`` holds the files of ``DIR/<role>/`` under flat names (``known/x.pub`` becomes ``known.x.pub``).
-The Secret ``saltern-redis`` holds a password for Redis: ``url`` for the roles, and ``users.acl`` for Redis, which
-has only its hash.
+Among them is ``redis.url``, with the role's user of Redis. The Secret ``saltern-redis`` holds ``users.acl`` for Redis, which has
+hashes of the passwords, and ``operator.url`` for operators.
 ``into_cluster`` is the work of the Job in k8s/components/keygen: it makes missing Secrets and keeps existing ones.
 """
 
 from __future__ import annotations
 
 import base64
-import hashlib
-import secrets
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TypedDict
-from urllib.parse import quote
 
 from saltern.kit.keys.kubernetes import Cluster, ClusterError
+from saltern.kit.keys.redis_logins import ONE_URL, OPERATOR_URL, USERS_FILE, address_of, complete_logins
 from saltern.kit.links.sockets import FLAT_KNOWN, NAMES
 from statecore.host.content.guarded_tree import GuardedTree
 
 #: Name of the Secret with Redis' URL and users.
 REDIS = "saltern-redis"
 
-#: Bytes of a password for Redis.
-PASSWORD_BYTES = 32
+#: File of the Secret ``saltern-redis`` -> its name below the directory of keys. ``url`` is there with one user for all roles.
+_REDIS_FILES = {"url": ONE_URL, "users.acl": USERS_FILE, "operator.url": OPERATOR_URL}
 
 #: Labels of every Secret that is made here.
 _LABELS = {"app.kubernetes.io/name": "saltern", "app.kubernetes.io/part-of": "saltern"}
@@ -64,26 +62,12 @@ def of_directory(directory: Path) -> dict[str, Data]:
     return {secret_name(role): dict(_files(directory / role)) for role in NAMES}
 
 
-def of_redis(host: str, port: int = 6379, *, tls: tuple[str, str] | None = None) -> Data:
-    """Return the content of a Secret with a new random password for Redis, as {file name: bytes}.
-
-    ``url`` is the URL for the roles; ``users.acl`` is Redis's file of users. Redis's user ``probe`` may only
-    ping, so a health check needs no password. ``tls``: paths of the authority and of the client's certificate.
+def of_redis(directory: Path) -> Data:
+    """Return the content of the Secret ``saltern-redis`` as {file name: bytes}, read from a directory that ``saltern keygen
+    --redis-host`` wrote: Redis' file of users, and the operators' URL. Raises OSError.
     """
-    password = secrets.token_hex(PASSWORD_BYTES)
-    scheme, query = "redis", ""
-    if tls is not None:
-        scheme, query = "rediss", f"?ssl_ca_certs={quote(tls[0])}&ssl_certfile={quote(tls[1])}"
-    return {"url": f"{scheme}://:{password}@{host}:{port}/0{query}".encode(), "users.acl": redis_users(password)}
-
-
-def redis_users(*passwords: str) -> bytes:
-    """Return the content of Redis' file ``users.acl``: the users ``default``, with the passwords' hashes, and ``probe``.
-
-    There are two passwords while one is replaced. ``probe`` has no password and may only ping.
-    """
-    digests = " ".join(f"#{hashlib.sha256(password.encode()).hexdigest()}" for password in passwords)
-    return f"user default on {digests} ~* &* +@all\nuser probe on nopass resetkeys resetchannels -@all +ping\n".encode()
+    tree = GuardedTree(directory)
+    return {name: tree.read(place) for name, place in _REDIS_FILES.items() if tree.exists(place)}
 
 
 def manifest(name: str, data: Data, namespace: str) -> Secret:
@@ -123,12 +107,23 @@ def into_cluster(cluster: Cluster, make: Callable[[Path], object], redis_host: s
             if there is not None:
                 lay_out(directory, role, _decoded(secret_name(role), there))
         make(directory)
+        if redis_host:
+            done += _put_redis(cluster, collection, directory, redis_host)
         for role, there in held.items():
             secret = manifest(secret_name(role), dict(_files(directory / role)), cluster.namespace)
             done += _put(cluster, collection, secret, there)
-    if redis_host and cluster.get(f"{collection}/{REDIS}") is None:
-        done += _put(cluster, collection, manifest(REDIS, of_redis(redis_host), cluster.namespace), None)
     return done
+
+
+def _put_redis(cluster: Cluster, collection: str, directory: Path, host: str) -> list[str]:
+    """Complete the logins for Redis below ``directory``, and write the Secret ``saltern-redis``."""
+    there = cluster.get(f"{collection}/{REDIS}")
+    tree = GuardedTree(directory)
+    for name, content in _decoded(REDIS, there).items() if there is not None else ():
+        if name in _REDIS_FILES:
+            tree.put(_REDIS_FILES[name], content)
+    complete_logins(tree, address_of(host))
+    return _put(cluster, collection, manifest(REDIS, of_redis(directory), cluster.namespace), there)
 
 
 def _put(cluster: Cluster, collection: str, secret: Secret, there: Mapping[str, object] | None) -> list[str]:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
+import subprocess
 import sysconfig
 from pathlib import Path
 
 #: Names of the program on PATH: Redis, and Valkey, its fork with the same protocol and configuration.
 _PROGRAMS = ("redis-server", "valkey-server")
+
+#: Version in the answer of the program to ``--version``, and seconds to wait for it.
+_VERSION, _VERSION_SECONDS = re.compile(r"\bv=(\d+)\.(\d+)"), 10.0
 
 
 def wheel_program() -> Path:
@@ -24,6 +29,19 @@ def find_program() -> Path | None:
             return Path(found).absolute()
     program = wheel_program()
     return program if os.access(program, os.X_OK) else None
+
+
+def version_of(program: Path | str) -> tuple[int, int]:
+    """Return the version (major, minor) of a redis-server or valkey-server. Raises OSError, and ValueError if the program does
+    not name its version.
+    """
+    said = subprocess.run(
+        [program, "--version"], capture_output=True, text=True, timeout=_VERSION_SECONDS, check=False
+    ).stdout
+    found = _VERSION.search(said)
+    if found is None:
+        raise ValueError(f"{program} --version names no version: {said[:100]!r}")
+    return int(found[1]), int(found[2])
 
 
 def render_conf(head: str, listens: str, directory: str) -> str:

@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from saltern.kit.config.master import ConfigError, MasterOptions, key_directory, load_master
-from saltern.kit.config.reading import notes_of
+from saltern.kit.config.reading import notes_of, with_notes
+from saltern.kit.config.redis_address import own_redis_url
 from saltern.kit.process.health import Health
 from saltern.kit.process.logs import configure
 from saltern.kit.process.metrics import Metrics, new_metrics
@@ -181,6 +182,9 @@ def new_role(program: RoleProgram, start: Start) -> Role:
     health = Health(name, metrics.registry, stall_after=2.0 * program.longest(options))
     log = logging.getLogger(f"saltern.{name}")
     keys = key_directory(options, name, start.config_dir)
+    options = with_notes(
+        dataclasses.replace(options, redis_url=own_redis_url(options.redis_url, keys)), notes_of(options)
+    )
     return Role(
         name, options, keys, health, metrics, log, Stop(), Tracing(options.tracing, f"saltern-{name}"), start.config_dir
     )

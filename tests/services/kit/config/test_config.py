@@ -9,6 +9,8 @@ from typing import Any, TypeAlias
 
 import pytest
 
+from masterstore.client import Client
+from masterstore.errors import StoreError
 from saltern.kit.config.master import (
     ConfigError,
     MasterOptions,
@@ -20,6 +22,7 @@ from saltern.kit.config.master import (
     shown,
 )
 from saltern.kit.config.minion_options import MinionOptions, load_minion
+from saltern.kit.config.redis_address import own_redis_url
 
 #: Writes files {name: text} and gives their directory.
 Files: TypeAlias = Callable[[Mapping[str, str]], str]
@@ -258,9 +261,34 @@ def test_an_option_whose_name_ends_in_file_is_itself(tmp_path: Path) -> None:
 
 def test_a_file_that_is_missing_is_named(tmp_path: Path) -> None:
     with pytest.raises(
-        ConfigError, match=r"SALTERN_REDIS_URL_FILE: /nowhere: No such file or directory; mount the secret"
+        ConfigError, match=r"SALTERN_REDIS_PASSWORD_FILE: /nowhere: No such file or directory; mount the secret"
     ):
-        load_master(str(tmp_path), env={"SALTERN_REDIS_URL_FILE": "/nowhere"})
+        load_master(str(tmp_path), env={"SALTERN_REDIS_PASSWORD_FILE": "/nowhere"})
+
+
+def test_the_file_of_redis_url_may_be_missing(tmp_path: Path) -> None:
+    """A role with its own login has no need of it; the first connection names it otherwise."""
+    assert load_master(str(tmp_path), env={"SALTERN_REDIS_URL_FILE": "/nowhere"}).redis_url == "file:///nowhere"
+    with pytest.raises(StoreError, match="/nowhere: No such file or directory"):
+        Client("file:///nowhere", timeout=1, client_name="test")
+
+
+@pytest.mark.parametrize(
+    ("redis_url", "own", "used"),
+    [
+        ("redis://r:6379/0", "redis://mworker:p@r:6379/0", True),
+        ("redis://:old@r:6379/0", "redis://mworker:p@r:6379/0", True),
+        ("rediss://r:6379/0?ssl_ca_certs=/a", "rediss://mworker:p@r:6379/0?ssl_ca_certs=/b", True),
+        ("file:///nowhere", "redis://mworker:p@r:6379/0", True),
+        ("redis://other:6379/0", "redis://mworker:p@r:6379/0", False),
+        ("redis://r:6379/1", "redis://mworker:p@r:6379/0", False),
+        ("redis://r:6379/0", None, False),
+    ],
+)
+def test_the_own_login_of_a_role(tmp_path: Path, redis_url: str, own: str | None, used: bool) -> None:
+    if own is not None:
+        (tmp_path / "redis.url").write_text(f"{own}\n")
+    assert own_redis_url(redis_url, tmp_path) == (f"file://{tmp_path}/redis.url" if used else redis_url)
 
 
 @pytest.mark.parametrize(

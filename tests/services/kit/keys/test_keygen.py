@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import shutil
@@ -11,8 +10,8 @@ from pathlib import Path
 import pytest
 import zmq
 
+from masterstore.access import ROLES, digest
 from saltern.kit.config.master import ConfigError
-from saltern.kit.keys import secrets
 from saltern.kit.keys.events_key import load_event_macs
 from saltern.kit.keys.keygen import main, make_keys, make_redis_login
 from saltern.kit.keys.master_keys import MasterKeys
@@ -231,26 +230,66 @@ def test_who_cannot_be_an_operator(words: list[str], said: str, capsys: pytest.C
     assert said in capsys.readouterr().err
 
 
-def test_redis_gets_a_password_once(keys: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_redis_gets_a_user_for_each_role_once(keys: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--out", str(keys), "--redis-host", "redis"]) == 0
-    url, users = keys / "redis" / "url", keys / "redis" / "users.acl"
-    assert f"made {url}\nmade {users}\n" in capsys.readouterr().out
-    password = url.read_text().removeprefix("redis://:").removesuffix("@redis:6379/0")
-    assert re.fullmatch("[0-9a-f]{64}", password)
-    assert f"#{hashlib.sha256(password.encode()).hexdigest()} " in users.read_text()
-    assert password not in users.read_text()
+    users = keys / "redis" / "users.acl"
+    assert f"made {users}\n" in capsys.readouterr().out
+    for role in ROLES:
+        password = (
+            (keys / role / "redis.url")
+            .read_text()
+            .strip()
+            .removeprefix(f"redis://{role}:")
+            .removesuffix("@redis:6379/0")
+        )
+        assert re.fullmatch("[0-9a-f]{64}", password)
+        assert f"user {role} on {digest(password)} " in users.read_text()
+        assert password not in users.read_text()
+    assert (keys / "redis-operator" / "redis.url").read_text().startswith("redis://operator:")
+    assert not (keys / "redis" / "url").exists()
+    assert not (keys / "cli" / "redis.url").exists()
     before = contents(keys)
     assert main(["--out", str(keys), "--redis-host", "redis"]) == 0
     assert contents(keys) == before
 
 
-def test_only_the_owner_reads_the_password_of_redis_and_redis_reads_the_hash(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("host", "url"),
+    [
+        ("r:7000", "@r:7000/0"),
+        ("redis+sentinel://a,b/mymaster/0", "@a,b/mymaster/0"),
+        ("redis+cluster://a,b:7000", "@a,b:7000"),
+        ("unix:///run/redis.sock", "@/run/redis.sock"),
+    ],
+)
+def test_where_redis_is(tmp_path: Path, host: str, url: str) -> None:
+    make_redis_login(tmp_path, host)
+    assert (tmp_path / "mworker" / "redis.url").read_text().strip().endswith(url)
+    tags = "~{salt}:jobs " in (tmp_path / "redis" / "users.acl").read_text()
+    assert tags == ("+cluster" in host)
+
+
+def test_one_password_for_all_roles_stays(tmp_path: Path) -> None:
+    """As earlier versions made it: roles get copies, Redis the same user as before."""
+    (tmp_path / "redis").mkdir()
+    (tmp_path / "redis" / "url").write_text("redis://:old@redis:6379/0")
+    made = make_redis_login(tmp_path, "redis")
+    assert {path.relative_to(tmp_path).as_posix() for path in made} == {
+        "redis/users.acl",
+        *(f"{role}/redis.url" for role in ROLES),
+    }
+    assert all((tmp_path / role / "redis.url").read_text().strip() == "redis://:old@redis:6379/0" for role in ROLES)
+    assert f"user default on {digest('old')} ~* &* +@all\n" in (tmp_path / "redis" / "users.acl").read_text()
+
+
+def test_only_the_owner_reads_the_passwords_of_redis_and_redis_reads_the_hashes(tmp_path: Path) -> None:
     old = os.umask(0o077)
     try:
         make_redis_login(tmp_path, "redis")
     finally:
         os.umask(old)
-    assert (tmp_path / "redis" / "url").stat().st_mode & 0o777 == 0o600
+    for name in (*ROLES, "redis-operator"):
+        assert (tmp_path / name / "redis.url").stat().st_mode & 0o777 == 0o600
     assert (tmp_path / "redis" / "users.acl").stat().st_mode & 0o777 == 0o644
 
 
@@ -267,8 +306,3 @@ def test_a_url_without_a_password_is_named(tmp_path: Path) -> None:
     (tmp_path / "redis" / "url").write_text("redis://redis:6379/0")
     with pytest.raises(ConfigError, match=r"redis/url: no URL of Redis with a password"):
         make_redis_login(tmp_path, "redis")
-
-
-def test_secrets_of_roles_hold_no_password_of_redis(keys: Path) -> None:
-    make_redis_login(keys, "redis")
-    assert all("url" not in data for data in secrets.of_directory(keys).values())

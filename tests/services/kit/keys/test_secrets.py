@@ -20,6 +20,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
+from masterstore.access import ROLES, digest
 from saltern.kit.keys import secrets
 from saltern.kit.keys.keygen import main, make_keys
 from saltern.kit.keys.kubernetes import Cluster, ClusterError
@@ -137,14 +138,42 @@ def test_a_lost_secret_is_made_anew_and_the_others_learn_its_key(api: Api, clust
     assert {LinkKeys.load(directory / name).known["cli"] for name in NAMES} == {(public,)}
 
 
-def test_redis_gets_a_hash_and_roles_the_password(api: Api, cluster: Cluster) -> None:
+def held(api: Api, name: str) -> dict[str, str]:
+    """The files of a Secret."""
+    return {
+        key: base64.b64decode(value).decode()
+        for key, value in api.secrets[name]["data"].items()
+        if key != "master.secret"
+    }
+
+
+def test_redis_gets_hashes_and_each_role_its_password(api: Api, cluster: Cluster) -> None:
     secrets.into_cluster(cluster, MAKE, "saltern-redis")
-    data = {key: base64.b64decode(value).decode() for key, value in api.secrets["saltern-redis"]["data"].items()}
-    password = data["url"].removeprefix("redis://:").partition("@")[0]
-    assert data["url"] == f"redis://:{password}@saltern-redis:6379/0"
-    assert len(password) == 64
-    assert password not in data["users.acl"]
+    data = held(api, "saltern-redis")
+    assert set(data) == {"users.acl", "operator.url"}
+    for role in ROLES:
+        url = base64.b64decode(api.secrets[f"saltern-keys-{role}"]["data"]["redis.url"]).decode().strip()
+        password = url.removeprefix(f"redis://{role}:").partition("@")[0]
+        assert url == f"redis://{role}:{password}@saltern-redis:6379/0"
+        assert len(password) == 64
+        assert password not in data["users.acl"]
+        assert f"user {role} on {digest(password)} " in data["users.acl"]
     assert "user probe on nopass resetkeys resetchannels -@all +ping" in data["users.acl"]
+    assert "user default off " in data["users.acl"]
+
+
+def test_a_secret_with_one_password_for_all_roles_stays(api: Api, cluster: Cluster) -> None:
+    secrets.into_cluster(cluster, MAKE)
+    url = "redis://:old@saltern-redis:6379/0"
+    cluster.create(
+        f"/api/v1/namespaces/{cluster.namespace}/secrets",
+        secrets.manifest(secrets.REDIS, {"url": url.encode()}, cluster.namespace),
+    )
+    secrets.into_cluster(cluster, MAKE, "saltern-redis")
+    assert set(held(api, "saltern-redis")) == {"url", "users.acl"}
+    assert f"user default on {digest('old')} ~* &* +@all" in held(api, "saltern-redis")["users.acl"]
+    for role in ROLES:
+        assert base64.b64decode(api.secrets[f"saltern-keys-{role}"]["data"]["redis.url"]).decode().strip() == url
 
 
 @pytest.mark.parametrize(("status", "says"), [(403, "no right; a Role must allow it"), (500, "answered 500: no right")])
@@ -221,4 +250,11 @@ def test_printed_secrets_are_what_the_directory_holds(
     by_name = {item["metadata"]["name"]: item["data"] for item in items}
     secret = base64.b64decode(by_name["saltern-keys-cli"]["curve.secret"])
     assert secret == (role_keys / "cli" / "curve.secret").read_bytes()
-    assert base64.b64decode(by_name["saltern-redis"]["url"]).endswith(b"@r:6379/0")
+    assert set(by_name["saltern-redis"]) == {"users.acl", "operator.url"}
+    for role in ("publisher", "mworker", "reactor", "maintenance"):
+        url = base64.b64decode(by_name[f"saltern-keys-{role}"]["redis.url"])
+        assert url.startswith(f"redis://{role}:".encode())
+        assert url.endswith(b"@r:6379/0\n")
+    assert not any(
+        "redis.url" in by_name[f"saltern-keys-{role}"] for role in ("cli", "api", "reqserver", "eventpublisher")
+    )

@@ -22,7 +22,14 @@ def main() -> None:
         if Path("/", name).is_dir():
             (root / name).mkdir(parents=True)
             subprocess.run(["mount", "--rbind", f"/{name}", root / name], check=True)
-    opts = {"id": "web1", "host_root": str(root), "cachedir": f"{root}/../cache", "file_roots": {}, "pillar_roots": {}}
+    opts = {
+        "id": "web1",
+        "host_root": str(root),
+        "host_capabilities": ["SYS_ADMIN"],
+        "cachedir": f"{root}/../cache",
+        "file_roots": {},
+        "pillar_roots": {},
+    }
     runtime = local_runtime(opts, grains={"os": "Debian"}, pillar={})
     told = []
     for state, arguments, test in json.load(sys.stdin):
