@@ -57,7 +57,7 @@ _PARSERS: Mapping[str, Parser] = {
     "plain body": _body("text/plain"),
     "form": _body("application/x-www-form-urlencoded"),
     "argument of a form": lambda text: bodies.read_body("application/x-www-form-urlencoded", b"arg=" + text.encode()),
-    "msgpack": lambda text: unpackb(text.encode()),
+    "msgpack": lambda text: unpackb(text.encode("latin-1", "replace")),
     "msgpack of the text": lambda text: unpackb(packb({text: [text]})),
     "header Accept": bodies.accepted,
     "header Content-Type": lambda text: bodies.read_body(text, b"{}"),
@@ -107,6 +107,22 @@ def _quiet(parser: Parser) -> Parser:
 
     return parse
 
+
+#: Fuzz target -> the parsers that it measures.
+GROUPS: Mapping[str, tuple[str, ...]] = {
+    "growth_yaml": (*(name for name in _PARSERS if name.startswith("YAML, ")), "positions of keys"),
+    "growth_json": ("JSON body", "plain body"),
+    "growth_msgpack": ("msgpack", "msgpack of the text"),
+    "growth_form": ("form", "argument of a form"),
+    "growth_header": ("header Accept", "header Content-Type", "header Cookie"),
+    "growth_jwt": ("JWT",),
+    "growth_argument": ("word", "argument of a request", "argument by name", "masked argument", "batch"),
+    "growth_target": ("target list", "target grain", "target compound", "target ipcidr", "target by RE2"),
+    "growth_glob": ("target glob", "filter of jobs"),
+    "growth_date": ("date", "duration"),
+    "growth_cron": ("cron",),
+    "growth_version": ("version of Salt", "Debian version", "RPM version", "apk version", "version condition"),
+}
 
 #: Name -> parser that raises none of its documented errors. Any other exception is a finding.
 PARSERS: Mapping[str, Parser] = {name: _quiet(parser) for name, parser in _PARSERS.items()}

@@ -11,7 +11,7 @@ import contextlib
 import shutil
 import stat
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -41,6 +41,8 @@ from statecore.model.errors import CommandError, HostError, StatecoreError, Targ
 from statecore.sources.tree_roots import TreeRoot
 from statecore.system.hostfiles import archives
 from statecore.targeting.match import MATCHERS, Subject, compile_target
+from tests.fuzz.growth import grows, shape_of
+from tests.fuzz.parsers import GROUPS, PARSERS
 
 Target = Callable[[bytes], None]
 
@@ -292,7 +294,26 @@ def pushed_file(data: bytes) -> None:
             _untouched(made)
 
 
-TARGETS: Mapping[str, Target] = {
+# ------------------------------------------------------------------------------------------- cost of longer and longer texts
+
+#: Largest text of a measurement in characters. Quadratic time shows far below it.
+_LONGEST_TEXT = 32_768
+
+
+def _growth(names: Sequence[str]) -> Target:
+    """Return a target: the bytes describe a shape (``shape_of``); the time of a parser must not grow faster than its length."""
+
+    def target(data: bytes) -> None:
+        found = shape_of(data)
+        if found is not None:
+            number, shape = found
+            fault = grows(PARSERS[names[number % len(names)]], shape, _LONGEST_TEXT)
+            assert not fault, f"{names[number % len(names)]}: {fault}"
+
+    return target
+
+
+TARGETS: Mapping[str, Target] = {name: _growth(parsers) for name, parsers in GROUPS.items()} | {
     each.__name__: each
     for each in (
         *(request, sealed_request, operator_request, sign_in_reply, publication, sealed_publication, crypticle, pillar),

@@ -35,7 +35,12 @@ LIGHT = {
         "statecore.model.salt_version",
     ),
     "statecore.model.option_parser",
-    *("statecore.model.errors", "statecore.model.aggregation", "statecore.model.file_name"),
+    *(
+        "statecore.model.errors",
+        "statecore.model.aggregation",
+        "statecore.model.file_name",
+        "statecore.model.text_lines",
+    ),
     "statecore.model.yaml",
     *(
         f"statecore.model.yaml.{name}"
