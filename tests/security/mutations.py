@@ -411,8 +411,8 @@ MUTATIONS = (
     Mutation(
         "a key without a row has no right",
         _HANDLER,
-        "            if decided(rights, kind, calls).refused:",
-        "            if False:",
+        "            if decided(rights, kind, calls).refused and not",
+        "            if False and not",
         "test_rights.py::test_a_key_that_no_option_names_may_do_nothing",
     ),
     Mutation(
@@ -1177,7 +1177,7 @@ MUTATIONS = (
     Mutation(
         "workers count their entries",
         _AUDIT,
-        "        if no <= before:",
+        "        if before is not None and place.no <= before:",
         "        if False:",
         "test_audit.py::test_verify_finds_a_changed_record",
     ),

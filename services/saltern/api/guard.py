@@ -194,8 +194,7 @@ def _bad_framing(scope: Scope) -> Response | None:
     """Return the refusal of a request whose end a proxy may see elsewhere than this server; None for another request.
 
     Such a request has Transfer-Encoding beside Content-Length, or Transfer-Encoding in HTTP/1.0. The connection is
-    closed after the answer, so that no byte behind it is read as a request.
-    Source: RFC 9112, section 6.1
+    closed after the answer, so that no byte behind it is read as a request (RFC 9112, section 6.1).
     """
     names = {name for name, _ in scope["headers"]}
     if b"transfer-encoding" not in names:
