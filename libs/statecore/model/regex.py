@@ -10,6 +10,8 @@ another result:
   ``k`` and ``s``, or for an expression that is not ASCII;
 - ``$`` over a text that ends with a newline and has a second one, ``\B`` over an empty text;
 - for groups: the repetition of something that can be empty; for ``sub``: an expression that can match the empty text;
+- an expression that cannot take long in ``re`` over a text of this length, because ``re`` is then faster: its repetitions are
+  few, and each repeats one character;
 - an expression and a text for which RE2 could take seconds, because RE2 cannot be interrupted;
 - the package google-re2 is not installed.
 
@@ -32,6 +34,9 @@ _MOST_MEMORY = 1 << 23
 
 #: Largest product of the size of RE2's program and the text's characters: about a second where RE2 is slowest.
 _MOST_STEPS = 30_000_000
+
+#: Most steps that ``re`` may take for an expression whose repetitions each repeat one character: about ten milliseconds.
+_FEW_STEPS = 1_000_000
 
 _ASCII = 128
 
@@ -62,6 +67,8 @@ class Expression:
         """
         self._pattern, self._flags = pattern, flags
         self._python = re.compile(pattern, flags)
+        #: Exponent of the number of steps of ``re`` in the length of a text; None: there is no such exponent.
+        self._power = _power(pattern, flags)
         #: (text is not ASCII, text ends with a newline) -> RE2's form of the expression for such texts.
         self._forms: dict[tuple[bool, bool], _Linear | None] = {}
 
@@ -112,6 +119,8 @@ class Expression:
 
     def _for(self, text: str) -> _Linear | None:
         """Return RE2's form of the expression if it has ``re``'s result for this text; None: ``re`` must run it."""
+        if self._power is not None and len(text) ** self._power <= _FEW_STEPS:
+            return None
         kind = not text.isascii(), text.endswith("\n")
         if kind not in self._forms:
             self._forms[kind] = _linear(self._pattern, self._flags, *kind)
@@ -215,6 +224,50 @@ def _linear(pattern: str, flags: int, wide: bool, line: bool) -> _Linear | None:
     made.replaces = made.groups and tree.getwidth()[0] > 0
     made.size = made.engine.programsize
     return made
+
+
+#: Items of a parsed expression that match one character, and those that match a position.
+_SINGLE = frozenset({"LITERAL", "NOT_LITERAL", "ANY", "IN", "AT"})
+
+
+def _power(pattern: str, flags: int) -> int | None:
+    """Return the exponent p for which ``re`` takes at most about len(text)**p steps; None if a repetition repeats anything but
+    one character: it may then backtrack without end.
+    """
+    if not isinstance(pattern, str):
+        return None
+    repeats = _repeats(_parser().parse(pattern, flags))
+    # A search begins at each character of the text.
+    return None if repeats is None else repeats + 1
+
+
+def _repeats(items: Iterable[tuple[object, Any]]) -> int | None:
+    """Return how many repetitions of one character the items of a parsed expression have; None for anything else than these,
+    single characters and groups.
+    """
+    count = 0
+    for item, value in items:
+        kind = str(item)
+        if kind in ("MAX_REPEAT", "MIN_REPEAT"):
+            inner = list(value[2])
+            if len(inner) != 1 or str(inner[0][0]) not in _SINGLE:
+                return None
+            # A fixed number of characters leaves nothing to try again.
+            count += value[0] != value[1]
+        elif kind == "SUBPATTERN":
+            nested = _repeats(value[3])
+            if nested is None:
+                return None
+            count += nested
+        elif kind == "BRANCH":
+            for branch in value[1]:
+                nested = _repeats(branch)
+                if nested is None:
+                    return None
+                count += nested + 1
+        elif kind not in _SINGLE:
+            return None
+    return count
 
 
 @cache

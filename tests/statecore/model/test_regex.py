@@ -121,3 +121,29 @@ def test_an_expression_is_compiled_once() -> None:
     assert expression("a(b)") is expression("a(b)")
     with pytest.raises(re.error):
         expression("(")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "fast"),
+    [
+        *((r"web\d+", True), ("(web|db)[0-9]{2}$", True), (".*a.*", True), ("a", True), ("(a)(b*)", True)),
+        *(("(a+)+", False), ("(a|b)*", False), (r"(\w+\s?)+$", False), ("(?:a?){20}", False), ("(a*)*", False)),
+        *(("a*" * 20 + "b", False), ("a?" * 30 + "a" * 30, False), ("(.*a){20}", False), ("(?=a*)", False)),
+    ],
+)
+def test_re_runs_what_cannot_take_long(pattern: str, fast: bool) -> None:
+    made = Expression(pattern)
+    assert (made._power is not None and 60**made._power <= regex._FEW_STEPS) is fast
+
+
+@settings(max_examples=300, deadline=None)
+@given(PATTERNS, st.sampled_from(["a" * 60, "a" * 60 + "!", "ab" * 30 + "1"]), FLAGS)
+def test_what_re_runs_itself_takes_a_moment(pattern: str, text: str, flags: int) -> None:
+    try:
+        made = Expression(pattern, flags)
+    except (re.error, OverflowError):
+        return
+    if made._power is not None and len(text) ** made._power <= regex._FEW_STEPS:
+        started = time.thread_time()
+        re.search(pattern, text, flags)
+        assert time.thread_time() - started < 0.3
