@@ -1496,6 +1496,8 @@ MUTATIONS = (
         "            if len(received) > _LONGEST_ANSWER:",
         "            if False:",
         "test_broken_sandbox.py::test_the_server_does_not_wait_for_a_lying_renderer",
+    ),
+    Mutation(
         "commands of a mounted host lose capabilities",
         "libs/statecore/host/host.py",
         "        if drop is not None:\n            drop()",
