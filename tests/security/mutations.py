@@ -1180,6 +1180,7 @@ MUTATIONS = (
         "        if before is not None and place.no <= before:",
         "        if False:",
         "test_audit.py::test_verify_finds_a_changed_record",
+        also=(("        if not missing:", "        if missing <= 0:"),),
     ),
     Mutation(
         "without an entry in the audit record no job is published",
