@@ -26,6 +26,7 @@ HEAVY = {
 
 #: Modules of these packages that are light: they import nothing but the standard library, msgpack and PyYAML.
 LIGHT = {
+    *("statecore.host.copies", "statecore.host.content.private_files"),
     *("saltwire", "saltwire.errors", "saltwire.pack"),
     *(
         "statecore",

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import random
-import subprocess
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from statecore.model import yaml
+from tests.conftest import Oracle
 
 _LETTERS = "ab1059 :.-+_exXoEfN?[]{}&*!|>'\"#%\n,<~="
 
@@ -110,13 +108,9 @@ def _texts() -> list[str]:
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("dialect", [yaml.SALT, yaml.SLS, yaml.ARGUMENT], ids=lambda each: each.documents)
-def test_salts_yaml_is_salts(dialect: yaml.Dialect) -> None:
+def test_salts_yaml_is_salts(oracle: Oracle, dialect: yaml.Dialect) -> None:
     texts = _texts()
-    python = Path(os.environ["SALTERN_ORACLE"]) / "bin" / "python"
-    done = subprocess.run(
-        [python, "-c", _ASK], input=json.dumps(texts), capture_output=True, text=True, timeout=300, check=True
-    )
-    salts: list[str] = json.loads(done.stdout)
+    salts: list[str] = json.loads(oracle.run("python", "-c", _ASK, stdin=json.dumps(texts)))
     differ = []
     for text, expected in zip(texts, salts, strict=True):
         kind, value = _outcome(text, dialect)
