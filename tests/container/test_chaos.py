@@ -196,7 +196,7 @@ def _results(lab: Lab, asked: Sequence[Asked]) -> Mapping[tuple[str, str], Resul
         missing = [(jid, name) for jid, one in owed.items() for name in one.minions if (jid, name) not in found]
         if not missing:
             return True
-        program = "; ".join(f"redis-cli --raw hget ret:{jid} {name} | head -n1" for jid, name in missing)
+        program = "; ".join(f"redis-cli --user mworker --raw hget ret:{jid} {name} | head -n1" for jid, name in missing)
         lines = lab.inside("redis", "sh", "-c", login + program, check=False).split("\n")
         for (jid, name), line in zip(missing, lines, strict=False):
             if line.startswith("{"):
