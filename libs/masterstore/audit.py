@@ -68,8 +68,24 @@ if (stored[1] or '') ~= ARGV[1] then return {stored[1] or '', stored[2] or ''} e
 return {redis.call('XRANGE', KEYS[2], '(' .. ARGV[2], '+', 'COUNT', ARGV[3])}
 """
 
+#: Function ``enter``: appends an entry to the audit record, each count of a worker once. Whichever of two requests with the
+#: same count arrives second gets 0: the first one may have been delayed on its way. The counts are fields of the end.
+ENTER = """
+local function enter(record, counts, by, no, entry, mac)
+  local last = redis.pcall('HGET', counts, 'no:' .. by)
+  if type(last) == 'table' then return last end
+  if last and tonumber(last) and tonumber(last) >= tonumber(no) then return 0 end
+  local id = redis.pcall('XADD', record, '*', 'entry', entry, 'mac', mac)
+  if type(id) == 'string' then redis.call('HSET', counts, 'no:' .. by, no) end
+  return id
+end
+"""
+
+#: KEYS: entries, end. ARGV: the worker, its count, the entry, its code. Returns the entry's stream id; 0 if the count is taken.
+_ENTER = f"{ENTER}\nreturn enter(KEYS[1], KEYS[2], unpack(ARGV))"
+
 #: KEYS: end, entries, seals. ARGV: the end that the seal follows; seal, its code, its code as the end; id of the oldest seal
-#: and entry that stay ("": all). Returns whether the seal was written.
+#: and entry that stay ("": all); the workers whose counts stay. Returns whether the seal was written.
 _SEAL = """
 if (redis.call('HGET', KEYS[1], 'seal') or '') ~= ARGV[1] then return 0 end
 redis.call('XADD', KEYS[3], '*', 'seal', ARGV[2], 'mac', ARGV[3])
@@ -78,26 +94,33 @@ if ARGV[5] ~= '' then
   redis.call('XTRIM', KEYS[3], 'MINID', ARGV[5])
   redis.call('XTRIM', KEYS[2], 'MINID', ARGV[6])
 end
+local stays = {seal = true, mac = true}
+for i = 7, #ARGV do stays['no:' .. ARGV[i]] = true end
+for _, name in ipairs(redis.call('HKEYS', KEYS[1])) do
+  if not stays[name] then redis.call('HDEL', KEYS[1], name) end
+end
 return 1
 """
 
 
-class _Owed(NamedTuple):
-    """An entry that is to be appended: its fields, and the time of the action in milliseconds since 1970."""
+class Entry(NamedTuple):
+    """An entry for the audit record: its worker, the worker's count, its JSON text and its authentication code."""
+
+    by: str
+    no: int
+    text: bytes
+    mac: bytes
+
+
+@dataclass(slots=True)
+class _Owed:
+    """An entry that is to be appended: its fields, the time of the action in milliseconds since 1970, and the codes of the
+    texts with which it was sent to Redis.
+    """
 
     fields: Mapping[str, object]
     at: int
-
-
-class _Doubt(NamedTuple):
-    """An entry about which Redis gave no answer: its code, its time, and what to append if Redis does not have it.
-
-    ``owed`` is None for an entry that a script writes together with a job: without the entry there is no job.
-    """
-
-    mac: bytes
-    at: int
-    owed: _Owed | None
+    sent: list[bytes] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -106,27 +129,25 @@ class _Writer:
 
     pid: int
     name: str = ""
-    #: The last count that was given, and the last one that Redis confirmed.
-    given: int = 0
-    sure: int = 0
+    #: The last count that was used.
+    used: int = 0
+    #: Redis gave no answer about an entry with the next count: it may have that entry.
+    doubt: bool = False
     #: Number of entries directly before the next one that were dropped.
     unsure: int = 0
     #: The count that the last own seal contains, the time of the first entry after it, and the time of the last entry.
     sealed: int = 0
     since: int = 0
     last: int = 0
-    #: The entry that was made last, until Redis confirms it.
-    made: _Doubt | None = None
-    doubt: _Doubt | None = None
     owed: deque[_Owed] = field(default_factory=deque)
 
     def __post_init__(self) -> None:
         self.name = f"{socket.gethostname()[:40]}-{self.pid}-{os.urandom(4).hex()}"
 
     @property
-    def clear(self) -> bool:
+    def settled(self) -> bool:
         """Whether every entry of this writer is in the record and sealed."""
-        return self.sure == self.sealed and not self.doubt and not self.owed and not self.unsure
+        return self.used == self.sealed and not self.doubt and not self.owed and not self.unsure
 
 
 class Audit:
@@ -137,6 +158,7 @@ class Audit:
     def __init__(self, client: Client, records: Records) -> None:
         self._client = client
         self._records = records
+        self._enter = client.redis.register_script(_ENTER)
         self._gather = client.redis.register_script(_GATHER)
         self._seal = client.redis.register_script(_SEAL)
         self._me = _Writer(os.getpid())
@@ -145,25 +167,33 @@ class Audit:
 
     # --- entries
 
-    def entry(self, fields: Mapping[str, object], at_ms: int) -> tuple[bytes, bytes]:
-        """Return (JSON text, authentication code) of the next entry of this process, for a script that appends it
-        together with a job.
+    def entry(self, fields: Mapping[str, object], at_ms: int) -> Entry:
+        """Return the next Entry of this process, for a script that appends it together with a job (``ENTER``).
 
-        Call ``confirm`` when it is known whether Redis has the entry. ``fields``: JSON values. ``at_ms``: milliseconds
-        since 1970. Entries that Redis did not confirm are settled first; raises StoreError if that fails.
+        Call ``entered`` with the script's answer. ``fields``: JSON values. ``at_ms``: milliseconds since 1970. Entries that
+        are owed are appended first; raises StoreError if that fails.
         """
-        self._settle(at_ms)
-        return self._make(fields, at_ms, None)
+        self._append_owed(at_ms)
+        return self._make(fields, at_ms)
 
-    def confirm(self, written: bool | None) -> None:
-        """Record whether Redis stored the entry that was made last: True, False, or None if that is not known."""
+    def entered(self, found: bool | None) -> bool:
+        """Record what became of the entry that was made last: True: Redis has it; False: another one has its count; None:
+        Redis gave no answer.
+
+        Return whether the entry must be made again, with the next count. Raises StoreError if the count cannot be another
+        one's: somebody changed the counts in Redis.
+        """
         me = self._me
-        made, me.made = me.made, None
-        if written:
-            me.given += 1
-            me.sure, me.unsure = me.given, 0
-        elif written is None:
-            me.doubt = made
+        if found is None:
+            me.doubt = True
+            return False
+        if not found and not me.doubt:
+            raise StoreError(f"{REFUSED}: the count {me.used + 1} of worker {me.name} is taken. Somebody changed it")
+        me.used += 1
+        me.doubt = False
+        if found:
+            me.unsure = 0
+        return not found
 
     def append(self, fields: Mapping[str, object], at_ms: int) -> None:
         """Append an entry with these fields (JSON values) to the audit record.
@@ -174,11 +204,11 @@ class Audit:
         me = self._writer(at_ms)
         if len(me.owed) >= _OWED:
             me.owed.popleft()
-            me.given, me.unsure = me.given + 1, me.unsure + 1
+            me.used, me.unsure, me.doubt = me.used + 1, me.unsure + 1, False
         entry = _Owed(fields, at_ms)
         me.owed.append(entry)
         try:
-            self._settle(at_ms)
+            self._append_owed(at_ms)
         except StoreUnavailable:
             raise
         except StoreError:
@@ -186,55 +216,44 @@ class Audit:
                 me.owed.remove(entry)
             raise
 
-    def _make(self, fields: Mapping[str, object], at_ms: int, owed: _Owed | None) -> tuple[bytes, bytes]:
+    def _make(self, fields: Mapping[str, object], at_ms: int) -> Entry:
         me = self._writer(at_ms)
-        text_of_entry = entry_text(fields, me.name, me.given + 1, at_ms, me.unsure)
-        mac = self._records.code(AUDIT_ENTRY, text_of_entry)
+        text_of_entry = entry_text(fields, me.name, me.used + 1, at_ms, me.unsure)
         me.since, me.last = me.since or at_ms, at_ms
-        me.made = _Doubt(mac, at_ms, owed)
-        return text_of_entry, mac
+        return Entry(me.name, me.used + 1, text_of_entry, self._records.code(AUDIT_ENTRY, text_of_entry))
 
-    def _settle(self, now_ms: int) -> None:
-        """Find out whether Redis has the entry that it did not confirm, and append the entries that are owed. Raises
-        StoreError.
-        """
+    def _append_owed(self, now_ms: int) -> None:
+        """Append the entries that are owed. Raises StoreError."""
         me = self._writer(now_ms)
-        if me.doubt is not None:
-            if self._has(me.doubt):
-                me.given += 1
-                me.sure, me.unsure = me.given, 0
-            elif me.doubt.owed is not None:
-                me.owed.appendleft(me.doubt.owed)
-            me.doubt = None
         while me.owed:
-            self._append(me.owed.popleft(), now_ms)
+            owed = me.owed[0]
+            # The time in an entry is that of its writing: `verify` compares it with the stream id.
+            late = {"happened": owed.at} if owed.at != now_ms else {}
+            made = self._make({**owed.fields, **late}, now_ms)
+            owed.sent.append(made.mac)
+            found: bool | None = None
+            try:
+                with self._client.calling():
+                    found = self._enter(keys=[keys.AUDIT, keys.AUDIT_END], args=list(made)) != 0
+            except StoreUnavailable:
+                self.entered(None)
+                raise
+            except StoreError as error:
+                # Redis answered: the entry is not in the record. The caller of ``append`` decides about it.
+                raise StoreError(f"{REFUSED}: {error}") from error
+            again = self.entered(found)
+            # The count is that of this entry, sent before, or of a publication about which Redis gave no answer.
+            if not again or self._has(owed):
+                me.owed.popleft()
 
-    def _append(self, owed: _Owed, now_ms: int) -> None:
-        # The time in an entry is that of its writing: `verify` compares it with the stream id.
-        late = {"happened": owed.at} if owed.at != now_ms else {}
-        made, mac = self._make({**owed.fields, **late}, now_ms, owed)
-        written: bool | None = None
-        try:
-            self._client.call("execute_command", "XADD", keys.AUDIT, "*", "entry", made, "mac", mac)
-            written = True
-        except StoreUnavailable:
-            raise
-        except StoreError as error:
-            # Redis answered: the entry is not in the record. The caller of ``append`` decides about it.
-            written = False
-            self._me.owed.appendleft(owed)
-            raise StoreError(f"{REFUSED}: {error}") from error
-        finally:
-            self.confirm(written)
-
-    def _has(self, doubt: _Doubt) -> bool:
-        """Return whether the record in Redis contains an entry with this code. Raises StoreError."""
+    def _has(self, owed: _Owed) -> bool:
+        """Return whether the record in Redis contains the entry, in one of the forms that were sent. Raises StoreError."""
         newest = "+"
         while page := self._client.call("xrevrange", keys.AUDIT, max=newest, count=_PAGE):
             for stream_id, found in page:
-                if _bytes(found.get(b"mac")) == doubt.mac:
+                if _bytes(found.get(b"mac")) in owed.sent:
                     return True
-                if number_of(text(stream_id))[0] < doubt.at - _LOOKED_BACK_MS:
+                if number_of(text(stream_id))[0] < owed.at - _LOOKED_BACK_MS:
                     return False
             newest = f"({text(page[-1][0])}"
         return False
@@ -244,7 +263,7 @@ class Audit:
         RENEWED_MS before ``now_ms``, get a new one with a name of its own.
         """
         me = self._me
-        silent = now_ms is not None and me.last and me.clear and now_ms - me.last > RENEWED_MS
+        silent = now_ms is not None and me.last and me.settled and now_ms - me.last > RENEWED_MS
         if me.pid != os.getpid() or silent:
             self._me = _Writer(os.getpid())
         return self._me
@@ -255,7 +274,7 @@ class Audit:
         that Redis did not confirm yet.
         """
         me = self._me
-        return me.pid == os.getpid() and (me.sure > me.sealed or me.doubt is not None or bool(me.owed))
+        return me.pid == os.getpid() and (me.used > me.sealed or bool(me.owed))
 
     # --- seals
 
@@ -268,7 +287,7 @@ class Audit:
         sealed, if the chain became shorter than this process saw it, or if the recorded end was changed.
         """
         sealed, wrong = 0, None
-        self._settle(now_ms)
+        self._append_owed(now_ms)
         for _ in range(_ATTEMPTS):
             with self._client.calling():
                 arguments = [self._end, self._last.last, _COVERED]
@@ -330,7 +349,7 @@ class Audit:
             total_size=size_of_all,
             first=dropped[1].number + 1 if dropped else before.first,
             by=me.name,
-            no=me.sure if whole else me.sealed,
+            no=me.used if whole else me.sealed,
             since=me.since,
             counts=counts,
             named_since=named_since,
@@ -338,13 +357,13 @@ class Audit:
         made = seal.text()
         mac = self._records.code(AUDIT_SEAL, made)
         trims = (_after(dropped[0]), _after(dropped[1].last)) if dropped else ("", "")
-        arguments = [self._end, made, mac, self._records.code(AUDIT_END, made), *trims]
+        arguments = [self._end, made, mac, self._records.code(AUDIT_END, made), *trims, *(each.by for each in counts)]
         with self._client.calling():
             written = self._seal(keys=[keys.AUDIT_END, keys.AUDIT, keys.AUDIT_SEALS], args=arguments)
         if written:
             self._end, self._last, self._name = made, seal, SealName(seal.number, hash_of(made, mac))
             if whole:
-                me.sealed, me.since = me.sure, 0
+                me.sealed, me.since = me.used, 0
         return bool(written)
 
     def _dropped(self, total: int, size: int, kept: int, most_bytes: int) -> tuple[str, Seal] | None:

@@ -10,7 +10,7 @@ which skips a key of the wrong type and reports it among the faults in the scrip
 
 from __future__ import annotations
 
-from masterstore import audit_chain, keys, life
+from masterstore import audit, audit_chain, keys, life
 
 #: Jobs for more minions than this are in the index of wide jobs only, and not in the index of each minion.
 WIDE = 100
@@ -147,23 +147,27 @@ local function copied(counts)
 end
 """
 
-#: KEYS: request, load, job, job_minions, life, publications, audit; then the indexes that the job goes into.
+#: KEYS: request, load, job, job_minions, life, publications, audit, end of the audit record; then the indexes that the job
+#: goes into.
 #: ARGV: jid, load JSON, ttl, now ms, request ttl, stream cap, user, fun, tgt, publication JSON, base ms,
 #: replay until ms (0: never), when back until ms (0: does not wait), away since ms (0: presence is not checked),
 #: number of minions, number of functions, code of the publication, code of the load ("": none),
-#: entry of the audit record ("": none), its code,
+#: entry of the audit record ("": none), its code, its worker, the worker's count,
 #: minions..., functions..., minions that are offline.
-#: Returns {1 new, 0 repeated request, -1 the JID exists; "jid stream id"; minions that are offline; faults}.
+#: Returns {1 new, 0 repeated request, -1 the JID exists, -2 the worker's count is taken; "jid stream id"; minions that are
+#: offline; faults}.
 PUBLISH = f"""
 local seen = redis.call('GET', KEYS[1])
 if seen then return {{0, seen, {{}}, {{}}}} end
 if redis.call('EXISTS', KEYS[2]) == 1 then return {{-1, '', {{}}, {{}}}} end
 {COMMON}
+{audit.ENTER}
 local jid, ttl, now, base = ARGV[1], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[11])
 local when_back, away_since = tonumber(ARGV[13]), tonumber(ARGV[14])
-local first, last = 21, 20 + tonumber(ARGV[15])
+local first, last = 23, 22 + tonumber(ARGV[15])
 -- A job without an entry in the audit record is not published. A job that cannot be published is not recorded either.
-local entry = ARGV[19] ~= '' and redis.pcall('XADD', KEYS[7], '*', 'entry', ARGV[19], 'mac', ARGV[20])
+local entry = ARGV[19] ~= '' and enter(KEYS[7], KEYS[8], ARGV[21], ARGV[22], ARGV[19], ARGV[20])
+if entry == 0 then return {{-2, '', {{}}, {{}}}} end
 if type(entry) == 'table' and entry.err then return redis.error_reply('{audit_chain.REFUSED}: ' .. entry.err) end
 redis.call('SET', KEYS[2], ARGV[2], 'EX', ttl)
 local id = redis.pcall('XADD', KEYS[6], 'MAXLEN', '~', ARGV[6], '*', 'load', ARGV[10], 'mac', ARGV[17])
@@ -186,7 +190,7 @@ if when_back > 0 then redis.call('HSET', KEYS[3], 'when_back_until', ARGV[13]) e
 if ARGV[18] ~= '' then redis.call('HSET', KEYS[3], 'mac', ARGV[18]) end
 redis.call('EXPIRE', KEYS[3], ttl)
 try('HINCRBY', '{keys.JOB_BYTES}', whole(math.floor(now / 3600000)), #ARGV[2])
-for i = 8, #KEYS do put(KEYS[i], ARGV[4], jid, ttl, now) end
+for i = 9, #KEYS do put(KEYS[i], ARGV[4], jid, ttl, now) end
 for i = last + 1, last + tonumber(ARGV[16]) do put('{keys.FUNCTIONS}', ARGV[4], ARGV[i], ttl, now) end
 local offline, listed = {{}}, {{}}
 for i = last + tonumber(ARGV[16]) + 1, #ARGV do listed[ARGV[i]] = true end

@@ -58,6 +58,9 @@ class UnaskedLimits:
     unknown_seconds: int = 2**31
 
 
+#: Answer of the script that publishes a job: the count of the entry of the audit record is taken.
+_TAKEN = -2
+
 #: No limit: for results that the master itself stores.
 UNLIMITED = UnaskedLimits()
 
@@ -157,7 +160,14 @@ class Jobs(Lives):
         if when_back_until_ms:
             ttl += max(0, when_back_until_ms - now_ms) // 1000
         names = [keys.request(request_id), keys.load(jid), keys.job(jid), keys.job_minions(jid), keys.life(jid)]
-        names += [keys.PUBLICATIONS, keys.AUDIT, keys.JOBS, keys.index("user", user), keys.index("tgt", tgt)]
+        names += [
+            keys.PUBLICATIONS,
+            keys.AUDIT,
+            keys.AUDIT_END,
+            keys.JOBS,
+            keys.index("user", user),
+            keys.index("tgt", tgt),
+        ]
         names += [keys.index("fun", name) for name in functions]
         narrow = len(expected) <= job_scripts.WIDE
         names += [keys.index("minion", minion) for minion in expected] if narrow else [keys.WIDE_JOBS]
@@ -170,22 +180,46 @@ class Jobs(Lives):
         record = load_record(jid, kept, replay_until_ms, when_back_until_ms)
         arguments += [len(expected), len(functions)]
         arguments += [self._records.code(PUBLICATION, sent), self._records.code(LOAD, record)]
-        arguments += ("", "") if audited is None else self._audit.entry({**audited, "jid": jid}, now_ms)
-        written = None
-        try:
-            with self._client.calling():
-                outcome, answer, away, faults = self._publish(
-                    keys=names, args=[*arguments, *expected, *functions, *offline]
-                )
-            written = outcome == 1
-        finally:
-            if audited is not None:
-                self._audit.confirm(written)
+        outcome, answer, away, faults = self._published(
+            names,
+            arguments,
+            [*expected, *functions, *offline],
+            None if audited is None else {**audited, "jid": jid},
+            now_ms,
+        )
         self._client.faults.of_script(faults)
         if outcome < 0:
             raise JidTaken(f"a job with the JID {jid} exists already")
         jid, _, stream_id = text(answer).partition(" ")
         return Published(jid, stream_id, outcome == 1, tuple(sorted(map(text, away))))
+
+    def _published(
+        self,
+        names: Sequence[str],
+        arguments: Sequence[str | int | bytes],
+        ids: Sequence[str],
+        audited: Mapping[str, object] | None,
+        now_ms: int,
+    ) -> tuple[int, bytes, list[bytes], list[bytes]]:
+        """Run the script that publishes a job, with an entry of the audit record unless ``audited`` is None. Return the
+        script's answer.
+        """
+        while True:
+            entry = None if audited is None else self._audit.entry(audited, now_ms)
+            about: Sequence[str | int | bytes] = (
+                ("", "", "", 0) if entry is None else (entry.text, entry.mac, entry.by, entry.no)
+            )
+            answered = False
+            try:
+                with self._client.calling():
+                    outcome, answer, away, faults = self._publish(keys=names, args=[*arguments, *about, *ids])
+                answered = True
+            finally:
+                if entry is not None and not answered:
+                    self._audit.entered(None)
+            # A request that is repeated, and a JID that is taken, use no count.
+            if entry is None or outcome not in (1, _TAKEN) or not self._audit.entered(outcome == 1):
+                return int(outcome), answer, away, faults
 
     def record_return(
         self,

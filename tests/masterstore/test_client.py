@@ -77,6 +77,8 @@ VERBS: dict[str, Callable[[Store], Any]] = {
     "schema.version": lambda store: store.schema.version(),
     "schema.begin": lambda store: store.schema.begin(),
     "schema.say": lambda store: store.schema.say(),
+    "jobs.waits_for": lambda store: store.jobs.waits_for(JID, "a"),
+    "found_jobs.minions_among": lambda store: store.found_jobs.minions_among([JID], ["a"]),
     "jobs.check_load": lambda store: store.jobs.check_load(JID),
     "jobs.load": lambda store: store.jobs.load(JID),
     "jobs.returns": lambda store: store.jobs.returns(JID),
@@ -201,7 +203,7 @@ def test_the_table_of_verbs_is_whole() -> None:
     verbs = {f"{name}.{verb}" for name, part in parts.items() for verb in dir(part) if verb[0] != "_"}
     known = {" ".join(name.split()[:1]) for name in VERBS}
     # ``grains_of`` is what ``grains`` calls; ``read_lives`` reads what was asked for before. Copies are in this process.
-    others = {"audit.confirm", "audit.entry", "audit.unsealed", "cache.grains_of", "jobs.read_lives"}
+    others = {"audit.entered", "audit.entry", "audit.unsealed", "cache.grains_of", "jobs.read_lives"}
     assert verbs - known == others | {"cache.copied_bytes", "cache.release_copies"}
 
 

@@ -378,7 +378,7 @@ def busy(client: Client, redis_url: str) -> Iterator[None]:
         worker.join(10)
 
 
-@pytest.mark.parametrize("written", [True, False], ids=["Redis wrote it", "Redis lost it"])
+@pytest.mark.parametrize("written", [True, False], ids=["Redis wrote it", "Redis may write it later"])
 def test_an_entry_without_an_answer_is_in_the_record_once(
     client: Client, hasty: Client, redis_url: str, written: bool
 ) -> None:
@@ -388,11 +388,9 @@ def test_an_entry_without_an_answer_is_in_the_record_once(
         for act in ("in doubt", "owed"):
             with pytest.raises(StoreUnavailable):
                 audit.append({"act": act}, now())
-    # Redis has carried out by now what it received while it was busy.
-    newest = client.redis.xrevrange(keys.AUDIT, count=1)[0]
-    assert json.loads(newest[1][b"entry"])["act"] == "in doubt"
-    if not written:
-        client.redis.xdel(keys.AUDIT, newest[0])
+    if written:
+        # Redis carries out what it received while it was busy. It may read later requests before.
+        until(lambda: client.redis.xlen(keys.AUDIT) == 2, 10, "Redis wrote the entry")
     until(lambda: sealed(audit), 10, "the worker sealed its entries")
     assert audit.verify().faults == ()
     entries = [json.loads(entry.text) for entry in audit.entries()]
@@ -417,7 +415,7 @@ def test_entries_that_a_worker_had_to_drop_are_a_finding(client: Client, hasty: 
             audit.append({"act": str(number)}, now())
     until(lambda: sealed(audit), 10, "the worker sealed its entries")
     acts_found = [json.loads(entry.text)["act"] for entry in audit.entries()]
-    assert acts_found[:2] == ["first", "0"]
+    assert acts_found[0] == "first"
     assert acts_found[-1] == "1003"
     assert len(acts_found) < 1005
     assert "entries of worker" in "".join(audit.verify().faults)
