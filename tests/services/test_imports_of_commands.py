@@ -65,7 +65,7 @@ IMPORTS: Mapping[str, Imports] = {
     "salt-key": Imports(("-L",), _NONE | _MINION, 235),
     "salt-cp": Imports(("*", __file__, "/nowhere"), _NONE | _MINION, 241),
     "eventlisten": Imports((), _NONE | _MINION, 235),
-    "salt-call": Imports(("--local", "test.ping"), _NONE | {"zmq", "msgpack"}, 280),
+    "salt-call": Imports(("--local", "test.ping"), _NONE | {"zmq", "msgpack"}, 283),
 }
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
 import stat
 from pathlib import Path
 from typing import IO
@@ -42,8 +41,10 @@ def copy_content(source: Path, target: Path) -> None:
 
 def fill(file: IO[bytes], source: Path) -> None:
     """Write the content of the file ``source`` into an open file. Raise OSError if it cannot be read or written."""
+    # shutil.copyfileobj does the same. The import of shutil takes longer than that of all that commands need from here.
     with source.open("rb") as data:
-        shutil.copyfileobj(data, file, _BLOCK)
+        while block := data.read(_BLOCK):
+            file.write(block)
 
 
 def copy_attributes(source: Path, target: Path) -> None:

@@ -9,10 +9,17 @@ import contextlib
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from saltern.kit.command.command_line import CommandError, CommandParser, Exit
 from saltern.kit.links.control import ControlClient, ControlError
-from statecore.host.content import private_files
+from statecore.model.lazy import lazy_module
+
+if TYPE_CHECKING:
+    from statecore.host.content import private_files
+else:
+    # Only for -T, which writes the token to a file.
+    private_files = lazy_module("statecore.host.content.private_files")
 
 #: Seconds for a sign-in: a directory may take its time.
 _PATIENCE = 60.0

@@ -48,7 +48,8 @@ LIGHT = {
         for name in ("bounds", "loaders", "plain_events", "reading", "sls", "writing", "yamlex")
     ),
     *("statecore.host", "statecore.host.content", "statecore.host.content.atomic_file"),
-    *("statecore.host.beneath", "statecore.host.rooted_path"),
+    *("statecore.host.beneath", "statecore.host.rooted_path", "statecore.host.copies"),
+    *("statecore.host.content.private_files", "statecore.model.text_lines"),
 }
 
 
