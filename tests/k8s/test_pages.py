@@ -45,6 +45,8 @@ NO_OPTIONS = frozenset(
         "saltern_requests_in_hand",
         "minion_id",
         *PROCESS,
+        # Functions, external pillars and arguments that the page of upgrades names.
+        *("regex_match", "regex_replace", "regex_search", "http_json", "http_yaml", "ret_kwargs", "ret_config"),
     }
 )
 
