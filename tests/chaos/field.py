@@ -30,6 +30,7 @@ from saltern.kit.keys.certificates import AUTHORITY, SERVER
 from saltern.kit.keys.keygen import make_keys, make_redis_login, make_redis_tls
 from saltern.kit.keys.redis_logins import OPERATOR_URL, url_file
 from saltern.kit.links.sockets import LINKS
+from saltern.kit.process.redis_server import version_of
 from tests.chaos.accountant import Execution
 from tests.chaos.plan import SLOWNESS, TO, Cast, Kind
 from tests.conftest import redis_program
@@ -167,12 +168,17 @@ class Field(Lab):
         """Whether Redis uses TLS: True if a redis-server with TLS is installed."""
         return tls_redis_program() is not None
 
+    @property
+    def _redis_program(self) -> str:
+        return (tls_redis_program() if self.tls else None) or redis_program()
+
     def _make_redis_keys(self) -> None:
         if self.tls:
             make_redis_tls(self.keys_dir, ["127.0.0.1"])
         for user in USERS:
             (self.keys_dir / url_file(user)).unlink(missing_ok=True)
-        make_redis_login(self.keys_dir, f"127.0.0.1:{self.port['redis']}")
+        version = version_of(self._redis_program)
+        make_redis_login(self.keys_dir, f"127.0.0.1:{self.port['redis']}", version=version)
         # Each role reaches Redis by a link of its own, so each has a copy of the URL; whoever changes the URL brings it there.
         lines = ["#!/bin/sh", "set -e", f"cd '{self._urls}'"]
         for name in self.roles:
@@ -318,8 +324,7 @@ class Field(Lab):
         kept = [line for line in shipped if line.partition(" ")[0] not in own]
         path = self.root / "redis.conf"
         path.write_text("\n".join([*kept, *(f"{name} {value}" for name, value in own.items())]) + "\n")
-        program = tls_redis_program() if self.tls else None
-        self._launch("redis", [program or redis_program(), str(path)])
+        self._launch("redis", [self._redis_program, str(path)])
 
     def break_(self, victim: str, kind: Kind) -> None:
         """Begin a fault of this kind at a process or link."""

@@ -171,7 +171,12 @@ class Lab:
         """What Redis refused to roles, because their users may not do it; [] if it does not run."""
         with contextlib.suppress(redis.RedisError), redis.Redis(port=self.port["redis"], socket_timeout=5) as client:
             return sorted(
-                {f"{row['username']}: {row['reason']} {row['object']} ({row['context']})" for row in client.acl_log()}
+                {
+                    f"{row['username']}: {row['reason']} {row['object']} ({row['context']})"
+                    for row in client.acl_log()
+                    # A wrong password is no missing right: tests give one.
+                    if row["reason"] != "auth"
+                }
             )
         return []
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from statecore.model.lazy import lazy_module
+from statecore.model.text_lines import lines_of, text_of
 
 if TYPE_CHECKING:
     import ctypes
@@ -71,7 +72,7 @@ def dropper(keep: Collection[str] = ()) -> Callable[[], None]:
     ``keep``: names of capabilities that stay. The function raises OSError if the kernel refuses. What can be dropped is looked up
     now; a process without SETPCAP can drop nothing for good, which is logged once.
     """
-    sets = _sets(_STATUS.read_text("ascii"))
+    sets = _sets(text_of(_STATUS))
     numbers = lost_numbers(keep, sets["CapBnd"] | sets["CapPrm"] | sets["CapInh"])
     if not numbers:
         return _nothing
@@ -83,7 +84,7 @@ def dropper(keep: Collection[str] = ()) -> Callable[[], None]:
 
 def drop_own(names: Collection[str]) -> None:
     """Drop these capabilities of LOST from all sets of this process, for good. Raises OSError if the kernel refuses."""
-    sets = _sets(_STATUS.read_text("ascii"))
+    sets = _sets(text_of(_STATUS))
     numbers = lost_numbers(LOST.keys() - set(names), sets["CapBnd"] | sets["CapPrm"] | sets["CapInh"])
     if numbers:
         _prepared(numbers, sets)()
@@ -104,7 +105,7 @@ def _say_once(names: str) -> None:
 
 def _sets(status: str) -> dict[str, int]:
     """Return {name: bits} of the sets of capabilities in a /proc/PID/status."""
-    lines = (line.partition(":") for line in status.splitlines() if line.startswith("Cap"))
+    lines = (line.partition(":") for line in lines_of(status) if line.startswith("Cap"))
     return {name: int(value, 16) for name, _, value in lines}
 
 

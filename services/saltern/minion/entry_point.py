@@ -29,6 +29,7 @@ from statecore.host.capabilities import drop_own
 from statecore.host.detached_run import run_detached
 from statecore.host.host import Host
 from statecore.model.errors import HostError
+from statecore.model.text_lines import lines_of, text_of
 
 _LOG = logging.getLogger("saltern.minion-entrypoint")
 
@@ -71,7 +72,7 @@ def _protect_cgroups() -> None:
     """Make cgroups read-only. An engine leaves them writable where a container has SYS_ADMIN: what the minion runs could lift
     its own limits.
     """
-    for line in Path("/proc/mounts").read_text("utf-8", "surrogateescape").splitlines():
+    for line in lines_of(text_of(Path("/proc/mounts"), "surrogateescape")):
         _, place, kind, *_ = line.split(" ")
         if kind in ("cgroup", "cgroup2") or place == "/sys/fs/cgroup":
             try:
@@ -123,7 +124,7 @@ def _is_mounted(top: int, place: int) -> bool:
 
 def _mount_of(opened: int) -> str:
     """Return the number of the mount that an open file belongs to."""
-    lines = Path(f"/proc/self/fdinfo/{opened}").read_text("ascii").splitlines()
+    lines = lines_of(text_of(Path(f"/proc/self/fdinfo/{opened}")))
     return next(line.partition(":")[2].strip() for line in lines if line.startswith("mnt_id:"))
 
 

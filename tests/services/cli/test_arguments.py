@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 import json
 import os
+import re
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from saltern.kit.command.arguments import on_the_wire, parse_arguments, value_of
@@ -32,8 +33,6 @@ WORDS = [
         "1_000",
         "_1",
         "1_",
-        "12:30",
-        "1:30:00",
         "1e3",
         "1.5",
     ),
@@ -209,8 +208,9 @@ def test_words_are_read_as_salt_reads_them(salt: Callable[[list[str]], str]) -> 
 @pytest.mark.oracle
 @settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(word=st.text(st.sampled_from("ab01 .:-_=#[]{},'\"!&*|>%@~yYesnNoftrul/+\\"), max_size=9) | st.text(max_size=6))
-@example(word="1:1")
 def test_random_words_are_read_as_salt_reads_them(salt: Callable[[list[str]], str], word: str) -> None:
+    # No number is read in base 60 here (docs/differences.md).
+    assume(not re.search(r"[0-9_]:[0-5]?[0-9]", word))
     assert ours([word]) == salt([word])
 
 
@@ -218,6 +218,9 @@ def test_random_words_are_read_as_salt_reads_them(salt: Callable[[list[str]], st
     ("word", "value"),
     [
         ("web1", "web1"),
+        ("12:30", "12:30"),
+        ("1:30:00", "1:30:00"),
+        ("1:1", "1:1"),
         ("0644", 644),
         ("[1, a]", [1, "a"]),
         ("{a: 1}", {"a": 1}),

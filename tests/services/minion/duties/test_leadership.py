@@ -54,7 +54,7 @@ def test_whose_master_is_away_leaves_them_to_the_next(tmp_path: Path) -> None:
     assert not second.release(connected=False, now=now + PATIENCE)
     second._next_try = 0.0
     assert not second.claim()
-    assert first.release(connected=False, now=now + PATIENCE)
+    assert first.release(connected=False, now=now + PATIENCE + 0.1)
     # It has its turn later.
     assert not first.claim()
     second._next_try = 0.0
