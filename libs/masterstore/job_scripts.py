@@ -168,7 +168,12 @@ local first, last = 23, 22 + tonumber(ARGV[15])
 -- A job without an entry in the audit record is not published. A job that cannot be published is not recorded either.
 local entry = ARGV[19] ~= '' and enter(KEYS[7], KEYS[8], ARGV[21], ARGV[22], ARGV[19], ARGV[20])
 if entry == 0 then return {{-2, '', {{}}, {{}}}} end
-if type(entry) == 'table' and entry.err then return redis.error_reply('{audit_chain.REFUSED}: ' .. entry.err) end
+if type(entry) == 'table' and entry.err then
+  -- Redis is full, or cannot write now: that is said as of any other command.
+  local code = string.match(entry.err, '^%-?(%u+) ')
+  if code ~= 'ERR' and code ~= 'WRONGTYPE' then return entry end
+  return redis.error_reply('{audit_chain.REFUSED}: ' .. entry.err)
+end
 redis.call('SET', KEYS[2], ARGV[2], 'EX', ttl)
 local id = redis.pcall('XADD', KEYS[6], 'MAXLEN', '~', ARGV[6], '*', 'load', ARGV[10], 'mac', ARGV[17])
 if type(id) == 'table' and id.err then

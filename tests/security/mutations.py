@@ -1185,8 +1185,8 @@ MUTATIONS = (
     Mutation(
         "without an entry in the audit record no job is published",
         "libs/masterstore/job_scripts.py",
-        "if type(entry) == 'table' and entry.err then return redis.error_reply",
-        "if false then return redis.error_reply",
+        "if type(entry) == 'table' and entry.err then",
+        "if false then",
         "test_audit.py::test_no_entry_no_job",
     ),
     Mutation(

@@ -136,7 +136,7 @@ def _is_refused(lab: Ground, row: Outage) -> None:
     said = answer.out + answer.err
     assert answer.code != 0, answer
     assert row.ping in said, answer
-    assert "redis at redis://:***@127.0.0.1" in said, answer
+    assert "redis at redis://mworker:***@127.0.0.1" in said, answer
     assert "Traceback" not in said, answer
 
 

@@ -222,22 +222,25 @@ class _Handler(BaseHTTPRequestHandler):
                     return self.send_error(503)
                 body += part
             self.server.arrived(self.connection)
-            return self._fire(bytes(body))
+            fired = self._fired(bytes(body))
         finally:
+            # Before the answer, after which the client may send the next body.
             self.server.bodies.give_back(address, len(body))
-
-    def _fire(self, body: bytes) -> None:
-        one = _Posted(_PREFIX + self.path.lstrip("/"), {"headers": dict(self.headers.items()), "body": body})
-        try:
-            self.posted.put_nowait(one)
-        except queue.Full:
-            return self.send_error(503)
-        if not one.done.wait(_TIMEOUT) or not one.fired:
+        if not fired:
             return self.send_error(503)
         self.send_response(200)
         self.send_header("Content-Length", "0")
         self.end_headers()
         return None
+
+    def _fired(self, body: bytes) -> bool:
+        """Return whether the event of this request was fired, in time."""
+        one = _Posted(_PREFIX + self.path.lstrip("/"), {"headers": dict(self.headers.items()), "body": body})
+        try:
+            self.posted.put_nowait(one)
+        except queue.Full:
+            return False
+        return one.done.wait(_TIMEOUT) and one.fired
 
     def log_message(self, format: str, *args: Any) -> None:
         """Write a line about a request to the log at level debug."""
