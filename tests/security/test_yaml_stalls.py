@@ -160,8 +160,9 @@ DENSE = {
 def test_a_document_takes_no_longer_than_a_plain_one(
     name: str, dialect: yaml.Dialect, allowed: Callable[[str, yaml.Dialect], float]
 ) -> None:
-    took = _cpu(lambda: _read(STALLS[name], dialect))
-    most = allowed(name, dialect)
+    # The better of two: what else the machine does costs CPU time, too. A stall takes many times as long.
+    took = min(_cpu(lambda: _read(STALLS[name], dialect)) for _ in range(2))
+    most = 2 * allowed(name, dialect)
     assert took < most, f"{took:.2f} s; {most:.2f} s are allowed"
 
 
